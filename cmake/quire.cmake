@@ -1,0 +1,73 @@
+# Flags that every target has, and the three functions that the folders use.
+#
+# -ffp-contract=off and no fast-math: a rounding happens where the source says so, with any
+# compiler. FMA stands only where a kernel writes it.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(quire_flags INTERFACE)
+target_compile_options(quire_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror -ffp-contract=off -fno-fast-math
+  -fno-omit-frame-pointer -fvisibility=hidden -fstrict-aliasing)
+target_include_directories(quire_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_link_libraries(quire_flags INTERFACE Threads::Threads)
+# Highway's targets: portable code (EMU128), AVX2 with FMA and F16C, AVX-512. Others are disabled so
+# that they cost no compile time; base/instruction_set.h picks one at start.
+target_compile_definitions(quire_flags INTERFACE
+  HWY_DISABLED_TARGETS=\(HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL\))
+if(QUIRE_SANITIZE)
+  target_compile_options(quire_flags INTERFACE
+    -fsanitize=${QUIRE_SANITIZE} -fno-sanitize-recover=all -g1)
+  target_link_options(quire_flags INTERFACE -fsanitize=${QUIRE_SANITIZE})
+endif()
+
+# quire_library(base SOURCES a.cc ... DEPS lib ...): the static library of one folder. DEPS are
+# public; tools/check_layers.py checks that includes agree with the layer table.
+function(quire_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(quire_${name} STATIC ${arg_SOURCES})
+  target_link_libraries(quire_${name} PUBLIC quire_flags ${arg_DEPS})
+endfunction()
+
+# quire_tests(base SOURCES a_test.cc ... DEPS lib ... [LABEL unit]): one test program of a folder.
+# Labels: unit (default), property, golden, e2e. Slow tests bear "Slow" in their suite's name and
+# get the label slow as well.
+function(quire_tests name)
+  cmake_parse_arguments(arg "" "LABEL" "SOURCES;DEPS" ${ARGN})
+  if(NOT QUIRE_BUILD_TESTS)
+    return()
+  endif()
+  if(NOT arg_LABEL)
+    set(arg_LABEL unit)
+  endif()
+  find_package(GTest REQUIRED)
+  add_executable(${name}_test ${arg_SOURCES})
+  target_link_libraries(${name}_test PRIVATE ${arg_DEPS} quire_test_data GTest::gmock GTest::gtest_main)
+
+  add_test(NAME ${name} COMMAND ${name}_test --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT 1500)
+endfunction()
+
+# quire_fuzzer(gguf SOURCES gguf_fuzz.cc DEPS lib ...): a libFuzzer program, built only with clang
+# and QUIRE_BUILD_FUZZERS.
+function(quire_fuzzer name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
+  if(NOT QUIRE_BUILD_FUZZERS)
+    return()
+  endif()
+  add_executable(fuzz_${name} ${arg_SOURCES})
+  target_link_libraries(fuzz_${name} PRIVATE ${arg_DEPS})
+  target_compile_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+endfunction()

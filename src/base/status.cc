@@ -1,0 +1,23 @@
+#include "base/status.h"
+
+namespace quire {
+
+int ExitCode(StatusCode code) {
+  switch (code) {
+    case StatusCode::kOk:
+      return 0;
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kNotFound:
+      return 2;
+    case StatusCode::kInvalidFile:
+    case StatusCode::kUnsupported:
+    case StatusCode::kResourceExhausted:
+      return 3;
+    case StatusCode::kNonFinite:
+    case StatusCode::kInternal:
+      return 1;
+  }
+  return 1;
+}
+
+}  // namespace quire
