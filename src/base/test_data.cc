@@ -25,10 +25,7 @@ std::optional<std::string> SharedData(const std::string& path) {
 }
 
 std::optional<std::string> CachedModel(const std::string& name) {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
-  if (cache != nullptr && *cache != '\0')
-    return IfExists(std::filesystem::path(cache) / "quire/models" / name);
   if (home == nullptr) return std::nullopt;
   return IfExists(std::filesystem::path(home) / ".cache/quire/models" / name);
 }
