@@ -22,10 +22,11 @@ target_compile_options(quire_flags INTERFACE
   -fno-omit-frame-pointer -fvisibility=hidden -fstrict-aliasing)
 target_include_directories(quire_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_link_libraries(quire_flags INTERFACE Threads::Threads)
-# Highway's targets: portable code (EMU128), AVX2 with FMA and F16C, AVX-512. Others are disabled so
-# that they cost no compile time; base/instruction_set.h picks one at start.
+# Highway's targets: portable code (its scalar target), AVX2 with FMA and F16C, AVX-512. Others are
+# disabled so that they cost no compile time; base/instruction_set.h picks one at start. The scalar
+# target serves as the portable one with every compiler (GCC before 12.3 miscompiles the other).
 target_compile_definitions(quire_flags INTERFACE
-  HWY_DISABLED_TARGETS=\(HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL\))
+  HWY_DISABLED_TARGETS=\(HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL\) HWY_BROKEN_EMU128=1)
 if(QUIRE_SANITIZE)
   target_compile_options(quire_flags INTERFACE
     -fsanitize=${QUIRE_SANITIZE} -fno-sanitize-recover=all -g1)

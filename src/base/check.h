@@ -9,8 +9,8 @@ namespace quire {
 
 }  // namespace quire
 
-#define QUIRE_CHECK(condition)                                                \
-  do {                                                                        \
-    if (!(condition)) [[unlikely]]                                            \
-      ::quire::CheckFailed(#condition, __FILE__, __LINE__);                   \
+#define QUIRE_CHECK(condition)                              \
+  do {                                                      \
+    if (!(condition)) [[unlikely]]                          \
+      ::quire::CheckFailed(#condition, __FILE__, __LINE__); \
   } while (false)

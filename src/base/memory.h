@@ -1,5 +1,5 @@
-// AnonymousMemory: an owned, zeroed range of pages straight from the kernel, in huge pages where the
-// system gives them. For weights, KV pages and big work buffers.
+// AnonymousMemory: an owned, zeroed range of pages straight from the kernel, in huge pages where
+// the system gives them. For weights, KV pages and big work buffers.
 //
 // Memory is committed when it is first touched. Move-only. Threads: none of its own.
 #pragma once

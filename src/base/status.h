@@ -51,7 +51,7 @@ inline Status OkStatus() { return Status(); }
 template <class T>
 class [[nodiscard]] StatusOr {
  public:
-  StatusOr(T value) : value_(std::move(value)) {}  // NOLINT: implicit by intent
+  StatusOr(T value) : value_(std::move(value)) {}         // NOLINT: implicit by intent
   StatusOr(Status status) : status_(std::move(status)) {  // NOLINT: implicit by intent
     QUIRE_CHECK(!status_.ok());
   }
@@ -85,10 +85,9 @@ class [[nodiscard]] StatusOr {
 }  // namespace quire
 
 // Returns the error of `expression` from the enclosing function, if it is one.
-#define QUIRE_RETURN_IF_ERROR(expression)                      \
-  do {                                                         \
-    if (::quire::Status quire_status_ = (expression); !quire_status_.ok()) \
-      return quire_status_;                                    \
+#define QUIRE_RETURN_IF_ERROR(expression)                                                        \
+  do {                                                                                           \
+    if (::quire::Status quire_status_ = (expression); !quire_status_.ok()) return quire_status_; \
   } while (false)
 
 // QUIRE_ASSIGN_OR_RETURN(auto x, MakeX()): declares x, or returns MakeX()'s error.

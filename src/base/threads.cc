@@ -1,0 +1,115 @@
+#include "base/threads.h"
+
+#include <sched.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+#include "base/check.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace quire {
+namespace {
+
+constexpr auto kSpinTime = std::chrono::microseconds(20);
+
+void Pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
+
+// The CPU quota of the control group in cores, or a large number.
+double QuotaCores() {
+  double quota = 1e9, period = 1;
+  if (std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "r")) {
+    if (std::fscanf(file, "%lf %lf", &quota, &period) != 2) quota = 1e9, period = 1;
+    std::fclose(file);
+  } else if (std::FILE* old_quota = std::fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "r")) {
+    if (std::fscanf(old_quota, "%lf", &quota) != 1 || quota <= 0) quota = 1e9;
+    std::fclose(old_quota);
+    if (std::FILE* old_period = std::fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "r")) {
+      if (std::fscanf(old_period, "%lf", &period) != 1 || period <= 0) period = 1;
+      std::fclose(old_period);
+    }
+  }
+  return quota / period;
+}
+
+}  // namespace
+
+int UsableCores() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  int cores = static_cast<int>(std::thread::hardware_concurrency());
+  if (sched_getaffinity(0, sizeof mask, &mask) == 0) cores = CPU_COUNT(&mask);
+  const double quota = std::ceil(QuotaCores());
+  if (quota < cores) cores = static_cast<int>(quota);
+  return cores < 1 ? 1 : cores;
+}
+
+ThreadTeam::ThreadTeam(int num_threads) : num_threads_(num_threads) {
+  QUIRE_CHECK(num_threads >= 1);
+  for (int worker = 1; worker < num_threads_; ++worker)
+    threads_.emplace_back([this, worker] { WorkerLoop(worker); });
+}
+
+ThreadTeam::~ThreadTeam() {
+  stopping_ = true;
+  job_number_.fetch_add(1, std::memory_order_release);
+  job_number_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadTeam::Run(const std::function<void(int worker)>& job) {
+  if (num_threads_ == 1) {
+    job(0);
+    return;
+  }
+  job_ = &job;
+  job_number_.fetch_add(1, std::memory_order_release);
+  job_number_.notify_all();
+  job(0);
+  Barrier();
+}
+
+void ThreadTeam::WorkerLoop(int worker) {
+  int seen = 0;
+  for (;;) {
+    WaitForChange(job_number_, seen);
+    ++seen;
+    if (stopping_) return;
+    (*job_)(worker);
+    Barrier();
+  }
+}
+
+void ThreadTeam::Barrier() {
+  if (num_threads_ == 1) return;
+  const int generation = generation_.load(std::memory_order_relaxed);
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == num_threads_) {
+    arrived_.store(0, std::memory_order_relaxed);
+    next_item_.store(0, std::memory_order_relaxed);
+    generation_.store(generation + 1, std::memory_order_release);
+    generation_.notify_all();
+    return;
+  }
+  WaitForChange(generation_, generation);
+}
+
+void ThreadTeam::WaitForChange(std::atomic<int>& word, int old) {
+  const auto start = std::chrono::steady_clock::now();
+  do {
+    for (int i = 0; i < 64; ++i) {
+      if (word.load(std::memory_order_acquire) != old) return;
+      Pause();
+    }
+  } while (std::chrono::steady_clock::now() - start < kSpinTime);
+  while (word.load(std::memory_order_acquire) == old) word.wait(old, std::memory_order_acquire);
+}
+
+}  // namespace quire

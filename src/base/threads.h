@@ -1,0 +1,69 @@
+// ThreadTeam: the workers that run one job together, stage by stage.
+//
+// The caller is worker 0; the others sleep between jobs. Inside a job every worker runs the same
+// function and meets the others in ForEach or Barrier. Items are taken from a counter, so a busy
+// neighbour costs its share only; who computes an item never changes a bit of it.
+//
+// A wait spins for some 20 us and then sleeps in the kernel.
+//
+// Threading: Run is called by one thread at a time. ForEach, Barrier: by every worker of the job,
+// in the same order.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace quire {
+
+// Cores that this process may use: the affinity mask, cut to the cgroup's quota (rounded up), >= 1.
+int UsableCores();
+
+class ThreadTeam {
+ public:
+  explicit ThreadTeam(int num_threads);  // >= 1, the caller included
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+  int num_threads() const { return num_threads_; }
+
+  // Runs job(worker) on all workers, worker in [0, num_threads), and returns when all are done.
+  void Run(const std::function<void(int worker)>& job);
+
+  // Runs item(i) for every i in [0, num_items), each once, spread over the workers; returns when
+  // all are done. What the items wrote is then visible to all workers.
+  template <class Item>
+  void ForEach(uint32_t num_items, Item&& item) {
+    if (num_threads_ == 1) {
+      for (uint32_t i = 0; i < num_items; ++i) item(i);
+      return;
+    }
+    for (uint32_t i = next_item_.fetch_add(1, std::memory_order_relaxed); i < num_items;
+         i = next_item_.fetch_add(1, std::memory_order_relaxed))
+      item(i);
+    Barrier();
+  }
+
+  // Returns when all workers have called it.
+  void Barrier();
+
+ private:
+  void WorkerLoop(int worker);
+  // Returns once `word` differs from `old`.
+  static void WaitForChange(std::atomic<int>& word, int old);
+
+  const int num_threads_;
+  std::vector<std::thread> threads_;
+  const std::function<void(int)>* job_ = nullptr;
+  bool stopping_ = false;
+
+  alignas(64) std::atomic<int> job_number_{0};
+  alignas(64) std::atomic<uint32_t> next_item_{0};
+  alignas(64) std::atomic<int> arrived_{0};
+  alignas(64) std::atomic<int> generation_{0};
+};
+
+}  // namespace quire
