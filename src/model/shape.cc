@@ -1,0 +1,219 @@
+#include "model/shape.h"
+
+#include <algorithm>
+
+#include "base/errors.h"
+#include "base/message_text.h"
+
+namespace quire {
+namespace {
+
+// Caps far above any known model; products of two of them fit in an int.
+constexpr int kMaxLayers = 1'024;
+constexpr int kMaxHeads = 4'096;
+constexpr int kMaxHeadDim = 4'096;
+constexpr int kMaxLength = 1 << 24;  // embedding, feed forward, vocabulary
+constexpr int kMaxContext = 1 << 30;
+constexpr double kMaxFactor = 1e6;
+
+// The keys of one architecture: names without the prefix "llama.".
+class Keys {
+ public:
+  Keys(const GgufHeader& header, std::string_view architecture)
+      : header_(header), prefix_(std::string(architecture) + ".") {}
+
+  std::string Name(std::string_view key) const { return prefix_ + std::string(key); }
+
+  StatusOr<int> Required(std::string_view key, int low, int high) const {
+    QUIRE_ASSIGN_OR_RETURN(const int64_t value, header_.GetInteger(Name(key), low, high));
+    return static_cast<int>(value);
+  }
+
+  // `fallback` if the key is absent or 0.
+  StatusOr<int> Optional(std::string_view key, int fallback, int high) const {
+    QUIRE_ASSIGN_OR_RETURN(const int64_t value, header_.GetIntegerOr(Name(key), 0, 0, high));
+    return value == 0 ? fallback : static_cast<int>(value);
+  }
+
+  // `fallback` if the key is absent or 0; else a number in (0, high].
+  StatusOr<double> OptionalNumber(std::string_view key, double fallback, double high) const {
+    QUIRE_ASSIGN_OR_RETURN(const double value, header_.GetNumberOr(Name(key), 0));
+    if (value == 0) return fallback;
+    if (value < 0 || value > high)
+      return InvalidFile("key {} is {}: need a number above 0 and at most {}", Name(key), value,
+                         high);
+    return value;
+  }
+
+  bool Has(std::string_view key) const { return header_.FindKey(Name(key)) != nullptr; }
+
+  // An integer, or an array of one for each layer (`num_array_layers`, with the extra ones at the
+  // end), which must all be the same.
+  StatusOr<int> PerLayer(std::string_view key, int high, int num_array_layers) const {
+    const std::string name = Name(key);
+    const GgufKey* found = header_.FindKey(name);
+    if (found == nullptr || !found->is_array()) return Required(key, 1, high);
+    QUIRE_ASSIGN_OR_RETURN(const std::vector<int32_t> list, ReadIntegers(*found, 0, high));
+    if (list.size() != static_cast<size_t>(num_array_layers))
+      return InvalidFile("key {} has {} values for {} layers", name, list.size(), num_array_layers);
+    for (size_t layer = 1; layer < list.size(); ++layer)
+      if (list[layer] != list[0])
+        return Unsupported(
+            "key {} is {} in layer 0 and {} in layer {}: layers that differ are not "
+            "supported yet",
+            name, list[0], list[layer], layer);
+    if (list[0] == 0) return InvalidFile("key {} is 0 in every layer: need 1 to {}", name, high);
+    return list[0];
+  }
+
+ private:
+  const GgufHeader& header_;
+  std::string prefix_;
+};
+
+Status ReadLengths(const Keys& keys, ModelShape& shape, int& num_array_layers) {
+  QUIRE_ASSIGN_OR_RETURN(shape.context_length, keys.Required("context_length", 1, kMaxContext));
+  QUIRE_ASSIGN_OR_RETURN(shape.embedding_length, keys.Required("embedding_length", 1, kMaxLength));
+  QUIRE_ASSIGN_OR_RETURN(num_array_layers, keys.Required("block_count", 1, kMaxLayers));
+  QUIRE_ASSIGN_OR_RETURN(const int predicting,
+                         keys.Optional("nextn_predict_layers", 0, kMaxLayers));
+  if (predicting >= num_array_layers)
+    return InvalidFile("key {} is {}, but {} is {}: no layer is left",
+                       keys.Name("nextn_predict_layers"), predicting, keys.Name("block_count"),
+                       num_array_layers);
+  shape.num_layers = num_array_layers - predicting;
+  QUIRE_ASSIGN_OR_RETURN(shape.feed_forward_length,
+                         keys.PerLayer("feed_forward_length", kMaxLength, num_array_layers));
+  QUIRE_ASSIGN_OR_RETURN(shape.rms_epsilon,
+                         keys.OptionalNumber("attention.layer_norm_rms_epsilon", 0, /*high=*/1));
+  if (shape.rms_epsilon == 0)
+    return InvalidFile("key {} is missing or 0", keys.Name("attention.layer_norm_rms_epsilon"));
+  return OkStatus();
+}
+
+Status ReadHeads(const Keys& keys, ModelShape& shape, int num_array_layers) {
+  const std::string heads = keys.Name("attention.head_count");
+  QUIRE_ASSIGN_OR_RETURN(shape.num_q_heads,
+                         keys.PerLayer("attention.head_count", kMaxHeads, num_array_layers));
+  shape.num_kv_heads = shape.num_q_heads;
+  if (keys.Has("attention.head_count_kv")) {
+    QUIRE_ASSIGN_OR_RETURN(shape.num_kv_heads,
+                           keys.PerLayer("attention.head_count_kv", kMaxHeads, num_array_layers));
+  }
+  if (shape.num_q_heads % shape.num_kv_heads != 0)
+    return InvalidFile("{} is {} and {} is {}: the first must be a multiple of the second", heads,
+                       shape.num_q_heads, keys.Name("attention.head_count_kv"), shape.num_kv_heads);
+
+  QUIRE_ASSIGN_OR_RETURN(shape.head_dim_k, keys.Optional("attention.key_length", 0, kMaxHeadDim));
+  QUIRE_ASSIGN_OR_RETURN(shape.head_dim_v, keys.Optional("attention.value_length", 0, kMaxHeadDim));
+  if (shape.head_dim_k == 0 || shape.head_dim_v == 0) {
+    const int head_dim = shape.embedding_length / shape.num_q_heads;
+    if (shape.embedding_length % shape.num_q_heads != 0 || head_dim > kMaxHeadDim)
+      return InvalidFile(
+          "{} is {} and {} is {}, which gives no head dimension up to {}: {} is needed",
+          keys.Name("embedding_length"), shape.embedding_length, heads, shape.num_q_heads,
+          kMaxHeadDim, keys.Name("attention.key_length"));
+    if (shape.head_dim_k == 0) shape.head_dim_k = head_dim;
+    if (shape.head_dim_v == 0) shape.head_dim_v = head_dim;
+  }
+  return OkStatus();
+}
+
+Status ReadRopeScaling(const GgufHeader& header, const Keys& keys, RopeShape& rope) {
+  const std::string type_key = keys.Name("rope.scaling.type");
+  QUIRE_ASSIGN_OR_RETURN(const std::string_view type, header.GetStringOr(type_key, "linear"));
+  QUIRE_ASSIGN_OR_RETURN(const double old_factor,
+                         keys.OptionalNumber("rope.scale_linear", 1, kMaxFactor));
+  QUIRE_ASSIGN_OR_RETURN(rope.factor,
+                         keys.OptionalNumber("rope.scaling.factor", old_factor, kMaxFactor));
+  if (type == "none") {
+    rope.scaling = RopeScaling::kNone;
+    rope.factor = 1;
+  } else if (type == "linear") {
+    rope.scaling = rope.factor == 1 ? RopeScaling::kNone : RopeScaling::kLinear;
+  } else if (type == "yarn") {
+    rope.scaling = RopeScaling::kYarn;
+  } else {
+    return Unsupported("key {} is {}: this version knows none, linear and yarn", type_key,
+                       Printable(type));
+  }
+  return OkStatus();
+}
+
+Status ReadRope(const GgufHeader& header, const Keys& keys, ModelShape& shape) {
+  RopeShape& rope = shape.rope;
+  QUIRE_ASSIGN_OR_RETURN(rope.dimension_count,
+                         keys.Optional("rope.dimension_count", shape.head_dim_k, kMaxHeadDim));
+  if (rope.dimension_count > shape.head_dim_k || rope.dimension_count % 2 != 0)
+    return InvalidFile("{} is {}: need an even number, at most the head's {} values",
+                       keys.Name("rope.dimension_count"), rope.dimension_count, shape.head_dim_k);
+  QUIRE_ASSIGN_OR_RETURN(rope.freq_base, keys.OptionalNumber("rope.freq_base", 10000, 1e15));
+  if (rope.freq_base <= 1)
+    return InvalidFile("key {} is {}: need a number above 1", keys.Name("rope.freq_base"),
+                       rope.freq_base);
+  QUIRE_RETURN_IF_ERROR(ReadRopeScaling(header, keys, rope));
+  QUIRE_ASSIGN_OR_RETURN(
+      rope.original_context_length,
+      keys.Optional("rope.scaling.original_context_length", shape.context_length, kMaxContext));
+  QUIRE_ASSIGN_OR_RETURN(rope.attn_factor,
+                         keys.OptionalNumber("rope.scaling.attn_factor", 1, kMaxFactor));
+  QUIRE_ASSIGN_OR_RETURN(rope.beta_fast,
+                         keys.OptionalNumber("rope.scaling.yarn_beta_fast", 32, kMaxFactor));
+  QUIRE_ASSIGN_OR_RETURN(rope.beta_slow,
+                         keys.OptionalNumber("rope.scaling.yarn_beta_slow", 1, kMaxFactor));
+  return OkStatus();
+}
+
+// The rows of token_embd say how many logits there are; the token list, or vocab_size where there
+// is no tokenizer, says how many of them are tokens.
+Status ReadVocabularySize(const GgufHeader& header, const Keys& keys, ModelShape& shape) {
+  const GgufTensor* embedding = header.FindTensor("token_embd.weight");
+  if (embedding == nullptr) return InvalidFile("tensor token_embd.weight is missing");
+  if (embedding->columns() != shape.embedding_length || embedding->rows() > kMaxLength)
+    return InvalidFile("tensor token_embd.weight has dims {}: need [{}, 1 to {}]",
+                       DimsText(*embedding), shape.embedding_length, kMaxLength);
+  shape.vocab_size = static_cast<int>(embedding->rows());
+
+  QUIRE_ASSIGN_OR_RETURN(const std::string_view tokenizer,
+                         header.GetStringOr("tokenizer.ggml.model", "none"));
+  QUIRE_ASSIGN_OR_RETURN(shape.num_tokens,
+                         keys.Optional("vocab_size", shape.vocab_size, kMaxLength));
+  const GgufKey* tokens = header.FindKey("tokenizer.ggml.tokens");
+  std::string source = keys.Name("vocab_size");
+  if (tokenizer != "none" && tokenizer != "no_vocab" && tokens != nullptr && tokens->is_array()) {
+    source = "tokenizer.ggml.tokens";
+    shape.num_tokens = static_cast<int>(std::min<uint64_t>(tokens->count, kMaxLength + 1));
+  }
+  if (shape.num_tokens < 1 || shape.num_tokens > shape.vocab_size)
+    return InvalidFile("{} says {} tokens, but token_embd.weight has {} rows", source,
+                       shape.num_tokens, shape.vocab_size);
+  return OkStatus();
+}
+
+}  // namespace
+
+std::string_view RopeScalingName(RopeScaling scaling) {
+  switch (scaling) {
+    case RopeScaling::kNone:
+      return "none";
+    case RopeScaling::kLinear:
+      return "linear";
+    case RopeScaling::kYarn:
+      return "yarn";
+  }
+  return "?";
+}
+
+StatusOr<ModelShape> ReadCommonShape(const GgufHeader& header, std::string_view architecture) {
+  const Keys keys(header, architecture);
+  ModelShape shape;
+  shape.architecture = architecture;
+  int num_array_layers = 0;
+  QUIRE_RETURN_IF_ERROR(ReadLengths(keys, shape, num_array_layers));
+  QUIRE_RETURN_IF_ERROR(ReadHeads(keys, shape, num_array_layers));
+  QUIRE_RETURN_IF_ERROR(ReadRope(header, keys, shape));
+  QUIRE_RETURN_IF_ERROR(ReadVocabularySize(header, keys, shape));
+  return shape;
+}
+
+}  // namespace quire
