@@ -1,10 +1,6 @@
 #include "base/threads.h"
 
-#include <sched.h>
-
 #include <chrono>
-#include <cmath>
-#include <cstdio>
 
 #include "base/check.h"
 
@@ -23,34 +19,7 @@ void Pause() {
 #endif
 }
 
-// The CPU quota of the control group in cores, or a large number.
-double QuotaCores() {
-  double quota = 1e9, period = 1;
-  if (std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "r")) {
-    if (std::fscanf(file, "%lf %lf", &quota, &period) != 2) quota = 1e9, period = 1;
-    std::fclose(file);
-  } else if (std::FILE* old_quota = std::fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "r")) {
-    if (std::fscanf(old_quota, "%lf", &quota) != 1 || quota <= 0) quota = 1e9;
-    std::fclose(old_quota);
-    if (std::FILE* old_period = std::fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "r")) {
-      if (std::fscanf(old_period, "%lf", &period) != 1 || period <= 0) period = 1;
-      std::fclose(old_period);
-    }
-  }
-  return quota / period;
-}
-
 }  // namespace
-
-int UsableCores() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  int cores = static_cast<int>(std::thread::hardware_concurrency());
-  if (sched_getaffinity(0, sizeof mask, &mask) == 0) cores = CPU_COUNT(&mask);
-  const double quota = std::ceil(QuotaCores());
-  if (quota < cores) cores = static_cast<int>(quota);
-  return cores < 1 ? 1 : cores;
-}
 
 ThreadTeam::ThreadTeam(int num_threads) : num_threads_(num_threads) {
   QUIRE_CHECK(num_threads >= 1);

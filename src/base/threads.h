@@ -18,9 +18,6 @@
 
 namespace quire {
 
-// Cores that this process may use: the affinity mask, cut to the cgroup's quota (rounded up), >= 1.
-int UsableCores();
-
 class ThreadTeam {
  public:
   explicit ThreadTeam(int num_threads);  // >= 1, the caller included

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <vector>
 
+#include "base/machine.h"
+
 namespace quire {
 namespace {
 
@@ -45,7 +47,10 @@ TEST(ThreadTeam, NoItemsIsFine) {
   team.Run([&](int) { team.ForEach(0, [](uint32_t) { FAIL(); }); });
 }
 
-TEST(UsableCores, IsAtLeastOne) { EXPECT_GE(UsableCores(), 1); }
+TEST(Machine, HasACoreAndMemory) {
+  EXPECT_GE(UsableCores(), 1);
+  EXPECT_GT(AvailableMemoryBytes(), 0u);
+}
 
 }  // namespace
 }  // namespace quire
