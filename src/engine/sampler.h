@@ -1,0 +1,92 @@
+// Sampler: one row of logits becomes one token.
+//
+// The token is a pure function of (logits, params, choice, position): the random number is a
+// counter-based one (Philox4x32-10) keyed by the seed, so neither batch mates nor preemption nor
+// the history of this object matter, and n choices of one request differ.
+//
+// Order: temperature; top_k; top_p, over what top_k left; min_p, relative to the likeliest token;
+// then one draw, walking the kept tokens by rising id. Candidates rank by falling logit, equal
+// ones by rising id, so the lowest id wins ties everywhere.
+//
+// Same tokens on every machine: the arithmetic is + - * / in double and an exp of our own (libm's
+// differ in the last bit), and probabilities are summed as integers, which have no order.
+//
+// Not here: penalties, grammar masks (a masked token has the logit minus infinity), top log-probs.
+//
+// Threading: not thread-safe (it owns scratch); one Sampler serves all sequences of a thread.
+// Cost: time linear in the vocabulary with any params, times log k for top_k. Nothing is
+// allocated after construction except in errors.
+// Papers: Holtzman et al., ICLR 2020 (top_p); Nguyen et al., ICLR 2025 (min_p); Salmon et al.,
+// SC 2011 (Philox).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+
+namespace quire {
+
+// Defaults: those of `quire run`.
+struct SamplingParams {
+  float temperature = 0.8f;  // 0 to 2; under 1e-5: the likeliest token, whatever else is set
+  int32_t top_k = 40;        // keep the k likeliest; 0 and -1: off
+  float top_p = 0.95f;       // keep the likeliest that together reach it, 0 to 1; 0: only the best
+  float min_p = 0.05f;       // keep those with at least min_p times the best's probability, 0 to 1
+  uint64_t seed = 0;
+  bool want_logprob = false;  // fill SampledToken::logprob; costs one exp per vocabulary entry
+
+  // kInvalidArgument with the field, its value and its range.
+  Status Validate() const;
+
+  bool is_greedy() const { return temperature < 1e-5f; }
+};
+
+struct SampledToken {
+  TokenId id = 0;
+  // Natural log-softmax of the raw logits (before temperature and filters) at id; 0 if not wanted.
+  double logprob = 0;
+};
+
+class Sampler {
+ public:
+  // For logits rows whose first `num_tokens` entries are tokens; rows beyond are padding and never
+  // sampled.
+  explicit Sampler(uint32_t num_tokens);
+
+  // Requires: params.Validate().ok().
+  //   logits    [>= num_tokens]  f32; minus infinity is "never"
+  //   position  of the token to be sampled, counted from the start of the sequence
+  //   choice    which of the n answers to one prompt
+  // kInvalidArgument for a row that is too short; kNonFinite for NaN, plus infinity, or a row of
+  // minus infinity alone.
+  StatusOr<SampledToken> Sample(std::span<const float> logits, const SamplingParams& params,
+                                uint64_t position, uint32_t choice = 0);
+
+  uint32_t num_tokens() const { return num_tokens_; }
+
+ private:
+  struct Candidate {
+    float logit;
+    TokenId id;
+    uint64_t weight;  // exp((logit - best) / temperature), fixed point
+  };
+  // Candidates are in this order: the first is the best.
+  static bool RanksBefore(const Candidate& a, const Candidate& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+  }
+
+  Candidate LastOfTopK(std::span<const float> logits, uint32_t k);
+  Candidate LastOfTopP(float top_p);
+  TokenId Draw(std::span<const float> logits, TokenId best, const SamplingParams& params,
+               uint64_t random);
+
+  uint32_t num_tokens_;
+  double weight_one_;            // the weight of probability ratio 1
+  std::vector<Candidate> kept_;  // by rising id
+  std::vector<Candidate> rank_;  // scratch of the selections
+};
+
+}  // namespace quire
