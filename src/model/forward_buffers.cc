@@ -1,0 +1,41 @@
+#include "model/forward_buffers.h"
+
+#include <algorithm>
+
+namespace quire {
+
+int WidestInput(const ModelShape& shape) {
+  return std::max({shape.embedding_length, shape.attention_columns(), shape.feed_forward_length});
+}
+
+StatusOr<ForwardBuffers> ForwardBuffers::Create(const ModelShape& shape, uint32_t max_rows) {
+  ForwardBuffers buffers;
+  const int half_rope = shape.rope.dimension_count / 2;
+  const struct {
+    float** place;
+    int num_cols;
+  } parts[] = {
+      {&buffers.hidden, shape.embedding_length}, {&buffers.normed, shape.embedding_length},
+      {&buffers.q, shape.q_rows()},              {&buffers.k, shape.k_rows()},
+      {&buffers.v, shape.v_rows()},              {&buffers.attended, shape.attention_columns()},
+      {&buffers.gate, shape.feed_forward_length}, {&buffers.up, shape.feed_forward_length},
+      {&buffers.cos, half_rope},                 {&buffers.sin, half_rope},
+  };
+  // A vector load of 16 values may start at the last one.
+  constexpr size_t kSlack = 16;
+  const auto floats = [&](int num_cols) {
+    return (size_t{max_rows} * static_cast<size_t>(num_cols) + kSlack + 15) / 16 * 16;
+  };
+  size_t total = 0;
+  for (const auto& part : parts) total += floats(part.num_cols);
+  QUIRE_ASSIGN_OR_RETURN(buffers.memory, AnonymousMemory::Reserve(total * sizeof(float)));
+  auto* next = reinterpret_cast<float*>(buffers.memory.data());
+  for (const auto& part : parts) {
+    *part.place = next;
+    next += floats(part.num_cols);
+  }
+  buffers.int8 = Int8Buffer(static_cast<int>(max_rows), WidestInput(shape));
+  return buffers;
+}
+
+}  // namespace quire
