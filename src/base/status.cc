@@ -14,6 +14,7 @@ int ExitCode(StatusCode code) {
     case StatusCode::kResourceExhausted:
       return 3;
     case StatusCode::kNonFinite:
+    case StatusCode::kCancelled:
     case StatusCode::kInternal:
       return 1;
   }

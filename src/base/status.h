@@ -20,6 +20,7 @@ enum class StatusCode {
   kUnsupported,        // well formed, but this program or this machine cannot do it
   kResourceExhausted,  // pages, memory or a limit
   kNonFinite,          // NaN or infinity where a number was needed
+  kCancelled,          // the caller asked for it
   kInternal,           // the system refused something that should work
 };
 

@@ -174,9 +174,8 @@ class ForwardPass::Step {
   void RunLayer(ThreadTeam& team, int worker, int index) {
     const LayerWeights& layer = model_.weights().layers[index];
     Activations x = Normed(team, worker, layer.attn_norm.data(), {});
-    const Product qkv[] = {{&layer.attn_q, buffers_.q},
-                           {&layer.attn_k, buffers_.k},
-                           {&layer.attn_v, buffers_.v}};
+    const Product qkv[] = {
+        {&layer.attn_q, buffers_.q}, {&layer.attn_k, buffers_.k}, {&layer.attn_v, buffers_.v}};
     StageMultiply(team, x, qkv);
     StageRotateAndAppend(team, static_cast<uint32_t>(index));
     StageAttend(team, worker, static_cast<uint32_t>(index));
@@ -191,8 +190,7 @@ class ForwardPass::Step {
   }
 
   void ComputeLogits(ThreadTeam& team, int worker, float* logits) {
-    const Activations x =
-        Normed(team, worker, model_.weights().output_norm.data(), logit_rows_);
+    const Activations x = Normed(team, worker, model_.weights().output_norm.data(), logit_rows_);
     const Product output[] = {{&model_.weights().output_matrix(), logits}};
     StageMultiply(team, x, output);
   }
@@ -227,7 +225,11 @@ class ForwardPass::Step {
   }
 
   Activations Describe(int worker, const float* rows, int num_rows, int num_cols) {
-    Activations x{.num_rows = num_rows, .num_cols = num_cols, .rows = rows, .row_stride = num_cols};
+    Activations x;
+    x.num_rows = num_rows;
+    x.num_cols = num_cols;
+    x.rows = rows;
+    x.row_stride = num_cols;
     if (options_.activations == ActivationForm::kInt8 && num_cols % kActivationBlock == 0)
       x.int8 = (num_rows <= kPrivateRows ? workers_[worker].int8 : buffers_.int8).Rows(num_cols);
     return x;
@@ -301,9 +303,9 @@ class ForwardPass::Step {
     auto* scratch = reinterpret_cast<float*>(workers_[worker].scratch.data());
     uint64_t chunks = 0;
     team.ForEach(plan_.num_items(), [&](uint32_t item) {
-      chunks += attention_
-                    .run_item(plan_, item, layer, buffers_.q, buffers_.attended, workspace, scratch)
-                    .chunks_read;
+      chunks +=
+          attention_.run_item(plan_, item, layer, buffers_.q, buffers_.attended, workspace, scratch)
+              .chunks_read;
     });
     num_chunks_read_.fetch_add(chunks, std::memory_order_relaxed);
     if (plan_.num_merge_items() == 0) return;
@@ -322,8 +324,8 @@ class ForwardPass::Step {
       const int begin = static_cast<int>(item) * per_item;
       const int end = std::min(begin + per_item, num_panels);
       for (const Product& product : {gate, up})
-        linear_.multiply(product.layer->matrix, x, 0, x.num_rows, begin, end, product.out,
-                         num_cols, EpilogueOf(*product.layer, false));
+        linear_.multiply(product.layer->matrix, x, 0, x.num_rows, begin, end, product.out, num_cols,
+                         EpilogueOf(*product.layer, false));
       const int first = begin * PackedMatrix::kPanelRows;
       const int count = std::min(end * PackedMatrix::kPanelRows, num_cols) - first;
       for (int row = 0; row < x.num_rows; ++row) {
@@ -370,8 +372,8 @@ StatusOr<std::unique_ptr<ForwardPass>> ForwardPass::Create(const Model& model,
                                                            int num_threads) {
   QUIRE_ASSIGN_OR_RETURN(ForwardBuffers buffers,
                          ForwardBuffers::Create(model.shape(), options.max_rows));
-  return std::unique_ptr<ForwardPass>(new ForwardPass(
-      std::make_unique<Step>(model, options, num_threads, std::move(buffers))));
+  return std::unique_ptr<ForwardPass>(
+      new ForwardPass(std::make_unique<Step>(model, options, num_threads, std::move(buffers))));
 }
 
 Status ForwardPass::Run(ThreadTeam& team, std::span<const ForwardSequence> sequences,

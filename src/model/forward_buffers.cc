@@ -15,11 +15,16 @@ StatusOr<ForwardBuffers> ForwardBuffers::Create(const ModelShape& shape, uint32_
     float** place;
     int num_cols;
   } parts[] = {
-      {&buffers.hidden, shape.embedding_length}, {&buffers.normed, shape.embedding_length},
-      {&buffers.q, shape.q_rows()},              {&buffers.k, shape.k_rows()},
-      {&buffers.v, shape.v_rows()},              {&buffers.attended, shape.attention_columns()},
-      {&buffers.gate, shape.feed_forward_length}, {&buffers.up, shape.feed_forward_length},
-      {&buffers.cos, half_rope},                 {&buffers.sin, half_rope},
+      {&buffers.hidden, shape.embedding_length},
+      {&buffers.normed, shape.embedding_length},
+      {&buffers.q, shape.q_rows()},
+      {&buffers.k, shape.k_rows()},
+      {&buffers.v, shape.v_rows()},
+      {&buffers.attended, shape.attention_columns()},
+      {&buffers.gate, shape.feed_forward_length},
+      {&buffers.up, shape.feed_forward_length},
+      {&buffers.cos, half_rope},
+      {&buffers.sin, half_rope},
   };
   // A vector load of 16 values may start at the last one.
   constexpr size_t kSlack = 16;

@@ -102,8 +102,8 @@ class WeightLoader {
     if (rule == nullptr || tensor == nullptr) return OkStatus();
     if (num_rows == 0) num_rows = static_cast<int>(tensor->rows());
     const auto num_cols = static_cast<int>(tensor->columns());
-    std::byte* place = Take(
-        static_cast<uint64_t>(PackedMatrix::PackedBytes(tensor->type, num_rows, num_cols)));
+    std::byte* place =
+        Take(static_cast<uint64_t>(PackedMatrix::PackedBytes(tensor->type, num_rows, num_cols)));
     if (placing_) {
       linear.matrix = PackedMatrix(tensor->type, num_rows, num_cols, place);
       AddBands(*tensor, first_row, linear.matrix);

@@ -33,7 +33,7 @@ struct LinearLayer {
 };
 
 struct LayerWeights {
-  std::span<const float> attn_norm;  // [embedding_length]
+  std::span<const float> attn_norm;    // [embedding_length]
   LinearLayer attn_q, attn_k, attn_v;  // also from a file that holds them as one attn_qkv
   LinearLayer attn_output;
   std::span<const float> ffn_norm;  // [embedding_length]

@@ -1,0 +1,190 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/errors.h"
+#include "base/machine.h"
+#include "base/memory.h"
+#include "cache/page_pool.h"
+#include "model/forward.h"
+
+namespace quire {
+namespace {
+
+constexpr uint32_t kMaxChunk = 4096;
+constexpr int kMaxThreads = 256;
+
+// Half of what is free: the pages are committed only as they are used.
+uint64_t DefaultKvMemory() {
+  constexpr uint64_t kLeast = uint64_t{256} << 20;
+  return std::max(AvailableMemoryBytes() / 2, kLeast);
+}
+
+Status CheckOptions(const EngineOptions& options) {
+  if (options.num_threads < 0 || options.num_threads > kMaxThreads)
+    return InvalidArgument("{} threads: need 1 to {}", options.num_threads, kMaxThreads);
+  if (options.chunk_len == 0 || options.chunk_len > kMaxChunk)
+    return InvalidArgument("chunk of {} tokens: need 1 to {}", options.chunk_len, kMaxChunk);
+  return OkStatus();
+}
+
+}  // namespace
+
+void Sequence::Truncate(size_t length) {
+  QUIRE_CHECK(length <= tokens_.size());
+  tokens_.resize(length);
+  pages_.Truncate(static_cast<uint32_t>(length));
+}
+
+struct Engine::Parts {
+  explicit Parts(int num_threads) : team(num_threads) {}
+
+  ThreadTeam team;
+  std::unique_ptr<PagePool> pool;
+  std::unique_ptr<ForwardPass> forward;
+  AnonymousMemory logits;
+  std::vector<ForwardSequence> step;
+};
+
+Engine::Engine() = default;
+Engine::~Engine() = default;
+
+StatusOr<std::unique_ptr<Engine>> Engine::Load(
+    const std::string& path, const EngineOptions& options,
+    const std::function<void(uint64_t, uint64_t)>& progress) {
+  QUIRE_RETURN_IF_ERROR(CheckOptions(options));
+  std::unique_ptr<Engine> engine(new Engine());
+  EngineOptions& resolved = engine->options_;
+  resolved = options;
+  if (resolved.num_threads == 0) resolved.num_threads = UsableCores();
+  engine->parts_ = std::make_unique<Parts>(resolved.num_threads);
+  Parts& parts = *engine->parts_;
+  QUIRE_ASSIGN_OR_RETURN(engine->model_, Model::Load(path, parts.team, progress));
+  // After the weights, so that the default counts what is left beside them.
+  if (resolved.kv_memory_bytes == 0) resolved.kv_memory_bytes = DefaultKvMemory();
+
+  const ModelShape& shape = engine->model_->shape();
+  if (resolved.context_len == 0) resolved.context_len = static_cast<uint32_t>(shape.context_length);
+  QUIRE_ASSIGN_OR_RETURN(const KvLayout layout,
+                         MakeKvLayout({.page_size = resolved.page_size,
+                                       .num_layers = static_cast<uint32_t>(shape.num_layers),
+                                       .num_kv_heads = static_cast<uint32_t>(shape.num_kv_heads),
+                                       .head_dim_k = static_cast<uint32_t>(shape.head_dim_k),
+                                       .head_dim_v = static_cast<uint32_t>(shape.head_dim_v)},
+                                      resolved.kv_codec, resolved.kv_codec));
+  QUIRE_ASSIGN_OR_RETURN(parts.pool, PagePool::Create({.page_bytes = layout.page_bytes(),
+                                                       .budget_bytes = resolved.kv_memory_bytes}));
+  QUIRE_ASSIGN_OR_RETURN(parts.forward,
+                         ForwardPass::Create(*engine->model_,
+                                             {.kv_layout = layout,
+                                              .kv_codec = resolved.kv_codec,
+                                              .activations = resolved.activations,
+                                              .instruction_set = resolved.instruction_set,
+                                              .max_rows = resolved.chunk_len},
+                                             resolved.num_threads));
+  return engine;
+}
+
+Sequence Engine::NewSequence() {
+  return Sequence(PageTable(parts_->pool.get(), options_.page_size));
+}
+
+Status Engine::CheckInput(const SequenceInput& input) const {
+  const ModelShape& shape = model_->shape();
+  if (input.tokens.empty()) return InvalidArgument("no tokens to compute: give at least one");
+  for (const TokenId token : input.tokens)
+    if (token < 0 || token >= shape.vocab_size)
+      return InvalidArgument("token id {} is outside the vocabulary: 0 to {}", token,
+                             shape.vocab_size - 1);
+  const size_t length = input.sequence->tokens().size() + input.tokens.size();
+  if (length > options_.context_len)
+    return ResourceExhausted("{} tokens do not fit the context of {}: shorten the prompt", length,
+                             options_.context_len);
+  return OkStatus();
+}
+
+StatusOr<std::span<const float>> Engine::Compute(Sequence& sequence,
+                                                 std::span<const TokenId> tokens,
+                                                 uint32_t num_logits,
+                                                 const std::atomic<bool>* cancelled) {
+  const SequenceInput input{&sequence, tokens, num_logits};
+  return Compute({&input, 1}, cancelled);
+}
+
+StatusOr<std::span<const float>> Engine::Compute(std::span<const SequenceInput> inputs,
+                                                 const std::atomic<bool>* cancelled) {
+  size_t num_logits = 0;
+  for (const SequenceInput& input : inputs) {
+    QUIRE_RETURN_IF_ERROR(CheckInput(input));
+    num_logits += std::min<size_t>(input.num_logits, input.tokens.size());
+  }
+  const size_t num_floats = num_logits * static_cast<size_t>(model_->shape().vocab_size);
+  if (parts_->logits.size() < num_floats * sizeof(float)) {
+    QUIRE_ASSIGN_OR_RETURN(parts_->logits, AnonymousMemory::Reserve(num_floats * sizeof(float)));
+  }
+  Status status = ReservePages(inputs);
+  if (status.ok()) status = RunSteps(inputs, cancelled);
+  if (!status.ok()) {  // each sequence as it was
+    for (const SequenceInput& input : inputs)
+      input.sequence->Truncate(input.sequence->tokens_.size());
+    return status;
+  }
+  for (const SequenceInput& input : inputs)
+    input.sequence->tokens_.insert(input.sequence->tokens_.end(), input.tokens.begin(),
+                                   input.tokens.end());
+  return std::span<const float>(parts_->logits.as<float>().first(num_floats));
+}
+
+Status Engine::ReservePages(std::span<const SequenceInput> inputs) {
+  for (const SequenceInput& input : inputs) {
+    const size_t length = input.sequence->tokens_.size() + input.tokens.size();
+    QUIRE_RETURN_IF_ERROR(input.sequence->pages_.Reserve(static_cast<uint32_t>(length)));
+  }
+  return OkStatus();
+}
+
+// Sequence after sequence, each step filled up with as many rows as it may have.
+Status Engine::RunSteps(std::span<const SequenceInput> inputs, const std::atomic<bool>* cancelled) {
+  float* logits = parts_->logits.as<float>().data();
+  std::vector<ForwardSequence>& step = parts_->step;
+  step.clear();
+  uint32_t num_rows = 0, num_logits = 0;
+  const auto flush = [&]() -> Status {
+    if (step.empty()) return OkStatus();
+    if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed))
+      return Status(StatusCode::kCancelled, "cancelled");
+    QUIRE_RETURN_IF_ERROR(parts_->forward->Run(parts_->team, step, logits));
+    logits += size_t{num_logits} * static_cast<size_t>(model_->shape().vocab_size);
+    step.clear();
+    num_rows = num_logits = 0;
+    return OkStatus();
+  };
+  for (const SequenceInput& input : inputs) {
+    const auto begin = static_cast<uint32_t>(input.sequence->tokens_.size());
+    const auto num_tokens = static_cast<uint32_t>(input.tokens.size());
+    const uint32_t wanted = std::min(input.num_logits, num_tokens);
+    for (uint32_t done = 0; done < num_tokens;) {
+      const uint32_t count = std::min(num_tokens - done, options_.chunk_len - num_rows);
+      const uint32_t end = done + count;  // logits of [num_tokens - wanted, num_tokens)
+      const uint32_t first_wanted = std::max(done, num_tokens - wanted);
+      const uint32_t here = end > first_wanted ? end - first_wanted : 0;
+      step.push_back({.tokens = input.tokens.subspan(done, count),
+                      .first_position = begin + done,
+                      .kv = input.sequence->pages_.view(),
+                      .num_logits = here});
+      num_rows += count;
+      num_logits += here;
+      done = end;
+      if (num_rows == options_.chunk_len) QUIRE_RETURN_IF_ERROR(flush());
+    }
+  }
+  return flush();
+}
+
+uint64_t Engine::weight_bytes() const { return model_->weights().size_bytes(); }
+uint64_t Engine::kv_held_bytes() const { return parts_->pool->held_bytes(); }
+uint64_t Engine::kv_committed_bytes() const { return parts_->pool->committed_bytes(); }
+uint64_t Engine::kv_budget_bytes() const { return parts_->pool->budget_bytes(); }
+
+}  // namespace quire
