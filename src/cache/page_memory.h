@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/memory.h"
@@ -61,7 +62,8 @@ class PageMemory {
   // The part of committed_bytes() that no page in use covers.
   size_t slack_bytes() const { return committed_bytes_ - num_in_use_ * page_stride_; }
 
-  Status CheckInvariants() const;
+  // kInternal with the invariant's id if one is broken. Page i is in use if num_holds[i] > 0.
+  Status CheckInvariants(std::span<const uint32_t> num_holds) const;
 
  private:
   struct Extent {
@@ -70,6 +72,10 @@ class PageMemory {
   };
 
   PageMemory() = default;
+  size_t FirstExtent(PageId id) const { return id * page_stride_ / kExtentBytes; }
+  size_t LastExtent(PageId id) const {
+    return ((id + size_t{1}) * page_stride_ - 1) / kExtentBytes;
+  }
   size_t ExtentBytes(size_t extent) const;
 
   size_t page_bytes_ = 0;

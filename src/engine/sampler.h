@@ -78,6 +78,9 @@ class Sampler {
     return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
   }
 
+  uint64_t Weight(float logit, float best, float temperature) const;
+  // Fills kept_ with the candidates of some weight that do not rank after `last`.
+  void Keep(std::span<const float> logits, const Candidate& last, float best, float temperature);
   Candidate LastOfTopK(std::span<const float> logits, uint32_t k);
   Candidate LastOfTopP(float top_p);
   TokenId Draw(std::span<const float> logits, TokenId best, const SamplingParams& params,
