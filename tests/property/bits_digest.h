@@ -1,0 +1,46 @@
+// Digest: a hash over the exact bits of computed values, for programs that print what they compute
+// so that another build's answers can be compared.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+namespace quire {
+
+// FNV-1a, 64 bits: enough to tell two runs apart; nothing here is against an adversary.
+class Digest {
+ public:
+  void Add(uint64_t value) {
+    for (int byte = 0; byte < 8; ++byte)
+      hash_ = (hash_ ^ (value >> (8 * byte) & 0xFF)) * 0x100000001B3u;
+  }
+  void Add(float value) { Add(uint64_t{std::bit_cast<uint32_t>(value)}); }
+  template <class T>
+  void Add(std::span<T> values) {
+    for (const auto& value : values) {
+      if constexpr (std::is_same_v<std::remove_const_t<T>, float>)
+        Add(value);
+      else
+        Add(static_cast<uint64_t>(value));
+    }
+  }
+  uint64_t value() const { return hash_; }
+
+ private:
+  uint64_t hash_ = 0xCBF29CE484222325u;
+};
+
+// Uniform in [low, high): not a standard distribution, whose values no standard fixes.
+inline float UniformFloat(std::mt19937& rng, float low, float high) {
+  return low + (high - low) * (static_cast<float>(rng() >> 8) * 0x1p-24f);
+}
+inline std::vector<float> UniformFloats(std::mt19937& rng, size_t count, float low, float high) {
+  std::vector<float> values(count);
+  for (float& value : values) value = UniformFloat(rng, low, high);
+  return values;
+}
+
+}  // namespace quire
