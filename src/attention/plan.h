@@ -94,8 +94,11 @@ class AttentionPlan {
   uint32_t items_in_flight() const { return items_in_flight_; }
 
  private:
-  void AddItems(uint32_t sequence, uint32_t row_offset, uint32_t num_rows,
-                uint32_t splits_per_item);
+  // Calls tile(sequence, row_offset, num_rows) for consecutive rows that items share.
+  template <class Tile>
+  void ForEachTile(Tile tile) const;
+  void AddItems(uint32_t sequence, uint32_t kv_head, uint32_t row_offset, uint32_t num_rows,
+                uint64_t most_splits);
 
   AttentionShape shape_;
   std::vector<SequenceRows> sequences_;
@@ -103,6 +106,7 @@ class AttentionPlan {
   std::vector<AttentionMergeItem> merge_items_;
   size_t workspace_floats_ = 0;
   size_t scratch_floats_ = 0;
+  uint32_t rows_per_item_ = 1;
   uint32_t items_in_flight_ = 1;
 };
 

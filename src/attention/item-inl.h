@@ -1,0 +1,314 @@
+// One work item and one merge, for the instruction set that is being compiled: the walk over
+// splits, pages and tiles around the micro-kernels of tile-inl.h.
+//
+// Included by kernels.cc once for each target. Not here: std:: functions (base/vector-inl.h).
+#if defined(QUIRE_ATTENTION_ITEM_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef QUIRE_ATTENTION_ITEM_INL_H_
+#undef QUIRE_ATTENTION_ITEM_INL_H_
+#else
+#define QUIRE_ATTENTION_ITEM_INL_H_
+#endif
+
+#include "attention/kernels.h"
+#include "attention/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace quire {
+namespace HWY_NAMESPACE {
+
+using TileFn = void (*)(Tile&, Ahead&);
+struct TileFns {
+  TileFn scores[2][2];  // [codec][prefetch]
+  void (*softmax)(Tile&);
+  TileFn values[2][2];
+};
+template <int R>
+constexpr TileFns FnsOfRows() {
+  static_assert(static_cast<int>(KvCodec::kF32) == 0 && static_cast<int>(KvCodec::kF16) == 1);
+  return {{{Scores<R, false, float>, Scores<R, kPrefetches, float>},
+           {Scores<R, false, uint16_t>, Scores<R, kPrefetches, uint16_t>}},
+          Softmax<R>,
+          {{Values<R, false, float>, Values<R, kPrefetches, float>},
+           {Values<R, false, uint16_t>, Values<R, kPrefetches, uint16_t>}}};
+}
+inline constexpr TileFns kTileFns[kTileRows] = {FnsOfRows<1>(), FnsOfRows<2>(), FnsOfRows<3>(),
+                                                FnsOfRows<4>(), FnsOfRows<5>(), FnsOfRows<6>()};
+
+// The state (max, sum, o) of one split joins `merged`. A sum of 0 is the empty state.
+HWY_INLINE void MergeState(float max, float sum, const float* o, size_t num_floats,
+                           float& merged_max, float& merged_sum, float* merged_o) {
+  if (sum == 0.0f) return;
+  if (merged_sum == 0.0f) {
+    merged_max = max;
+    merged_sum = sum;
+    for (size_t i = 0; i < num_floats; i += 16) Store16(Load16(o + i), merged_o + i);
+    return;
+  }
+  const float top = max > merged_max ? max : merged_max;
+  const F32x16 old_factor = Exp2x16(Set16(merged_max - top));
+  const F32x16 new_factor = Exp2x16(Set16(max - top));
+  merged_max = top;
+  alignas(64) float sums[16];
+  Store16(Fma16(Set16(sum), new_factor, Mul16(Set16(merged_sum), old_factor)), sums);
+  merged_sum = sums[0];
+  for (size_t i = 0; i < num_floats; i += 16)
+    Store16(Fma16(Load16(o + i), new_factor, Mul16(Load16(merged_o + i), old_factor)),
+            merged_o + i);
+}
+
+// out = o / sum; 0 for the empty state.
+HWY_INLINE void WriteOutput(const float* o, float sum, size_t head_dim, float* out) {
+  size_t i = 0;
+  for (; i + 16 <= head_dim; i += 16)
+    Store16(sum == 0.0f ? Zero16() : Div16(Load16(o + i), Set16(sum)), out + i);
+  for (; i < head_dim; ++i) out[i] = sum == 0.0f ? 0.0f : o[i] / sum;
+}
+
+template <class T>
+HWY_INLINE void WidenNarrow(const T* from, size_t width, uint32_t first, uint32_t last, float* to) {
+  for (size_t token = first; token < last; ++token)
+    for (size_t c = 0; c < 16; ++c) {
+      float x = 0.0f;
+      if (c < width) {
+        if constexpr (sizeof(T) == 2)
+          x = HalfToFloat(from[token * width + c]);
+        else
+          x = from[token * width + c];
+      }
+      to[token * 16 + c] = x;
+    }
+}
+
+class ItemWalk {
+ public:
+  ItemWalk(const AttentionPlan& plan, uint32_t item_index, uint32_t layer, float* scratch)
+      : plan_(plan),
+        shape_(plan.shape()),
+        layout_(shape_.layout),
+        item_(plan.items()[item_index]),
+        rows_(plan.sequences()[item_.sequence]),
+        group_(shape_.group_size()),
+        num_query_rows_(item_.num_rows * group_),
+        num_tiles_((num_query_rows_ + kTileRows - 1) / kTileRows),
+        first_position_(rows_.first_position + item_.row_offset),
+        end_position_(first_position_ + item_.num_rows),
+        chunk_offset_(layout_.ChunkOffset(layer, item_.kv_head)),
+        at_(shape_, num_query_rows_),
+        scratch_(scratch) {
+    const uint32_t next_index = item_index + plan.items_in_flight();
+    if (next_index < plan.num_items()) {
+      const AttentionItem& next = plan.items()[next_index];
+      const SequenceRows& rows = plan.sequences()[next.sequence];
+      const uint32_t key = FirstKey(rows.first_position + next.row_offset, next.first_split);
+      next_item_chunk_ = reinterpret_cast<const char*>(rows.kv.pages[key / layout_.page_size]) +
+                         layout_.ChunkOffset(layer, next.kv_head);
+    }
+  }
+
+  AttentionCounters Run(const float* q, float* out, float* workspace) {
+    PrepareQueries(q);
+    float* merged_sum = scratch_ + at_.merged_sum;
+    for (uint32_t a = 0; a < num_query_rows_; ++a) merged_sum[a] = 0.0f;
+    for (uint32_t s = 0; s < item_.num_splits; ++s) {
+      StartSplit();
+      WalkSplit(item_.first_split + s);
+      EndSplit(item_.is_partial ? workspace + item_.workspace_offset +
+                                      size_t{s} * num_query_rows_ * plan_.state_floats()
+                                : nullptr);
+    }
+    if (!item_.is_partial)
+      for (uint32_t a = 0; a < num_query_rows_; ++a)
+        WriteOutput(scratch_ + at_.merged_o + a * at_.o_stride, merged_sum[a], layout_.head_dim_v,
+                    out + RowAndHead(a) * layout_.head_dim_v);
+    return counters_;
+  }
+
+ private:
+  // Query rows [TileStart(t), TileStart(t + 1)) are tile t: sizes differ by one at most.
+  uint32_t TileStart(uint32_t tile) const {
+    return static_cast<uint32_t>(uint64_t{tile} * num_query_rows_ / num_tiles_);
+  }
+  size_t RowAndHead(uint32_t query_row) const {
+    return (size_t{rows_.first_row} + item_.row_offset + query_row / group_) * shape_.num_q_heads +
+           size_t{item_.kv_head} * group_ + query_row % group_;
+  }
+  uint32_t FirstKey(uint32_t position, uint32_t split) const {
+    const uint32_t visible = shape_.FirstKey(position), start = split * kSplitTokens;
+    return visible > start ? visible : start;
+  }
+  const char* ChunkOf(uint32_t page) const {
+    return reinterpret_cast<const char*>(rows_.kv.pages[page]) + chunk_offset_;
+  }
+
+  // Scaled so that softmax is in base 2, each tile's rows side by side.
+  void PrepareQueries(const float* q) {
+    const float factor = shape_.scale * 1.44269504f;  // log2(e)
+    const size_t head_dim = layout_.head_dim_k;
+    for (uint32_t tile = 0; tile < num_tiles_; ++tile) {
+      const uint32_t start = TileStart(tile), num_rows = TileStart(tile + 1) - start;
+      float* to = scratch_ + at_.q + start * head_dim;
+      for (uint32_t r = 0; r < num_rows; ++r) {
+        const float* from = q + RowAndHead(start + r) * head_dim;
+        for (size_t d = 0; d < head_dim; ++d) to[d * num_rows + r] = from[d] * factor;
+      }
+    }
+  }
+
+  void StartSplit() {
+    float* o = scratch_ + at_.o;
+    for (size_t i = 0; i < num_query_rows_ * at_.o_stride; i += 16) Store16(Zero16(), o + i);
+    for (uint32_t a = 0; a < num_query_rows_; ++a) {
+      scratch_[at_.max + a] = kLowest;
+      Store16(Zero16(), scratch_ + at_.sums + size_t{a} * 16);
+    }
+  }
+
+  void EndSplit(float* states) {
+    for (size_t a = 0; a < num_query_rows_; ++a) {
+      const float max = scratch_[at_.max + a];
+      const float sum = SumLanes16(Load16(scratch_ + at_.sums + a * 16));
+      const float* o = scratch_ + at_.o + a * at_.o_stride;
+      if (states == nullptr) {
+        MergeState(max, sum, o, at_.o_stride, scratch_[at_.merged_max + a],
+                   scratch_[at_.merged_sum + a], scratch_ + at_.merged_o + a * at_.o_stride);
+        continue;
+      }
+      float* state = states + a * plan_.state_floats();
+      state[0] = max;
+      state[1] = sum;
+      for (size_t i = 0; i < at_.o_stride; i += 16) Store16(Load16(o + i), state + 16 + i);
+    }
+  }
+
+  void WalkSplit(uint32_t split) {
+    const uint64_t split_end = (uint64_t{split} + 1) * kSplitTokens;
+    const uint32_t end =
+        end_position_ < split_end ? end_position_ : static_cast<uint32_t>(split_end);
+    uint32_t key = FirstKey(first_position_, split);
+    const uint32_t last_page = (end_position_ - 1) / layout_.page_size;
+    while (key < end) {
+      const uint32_t page = key / layout_.page_size;
+      const uint64_t page_end = (uint64_t{page} + 1) * layout_.page_size;
+      const uint32_t step_end = page_end < end ? static_cast<uint32_t>(page_end) : end;
+      // The step starts where page and split both have begun, whatever the rows see of it.
+      const uint32_t page_start = page * layout_.page_size, split_start = split * kSplitTokens;
+      const uint32_t step = page_start > split_start ? page_start : split_start;
+      Ahead ahead;
+      ahead.next = page < last_page ? ChunkOf(page + 1) : next_item_chunk_;
+      ahead.next2 = page + 1 < last_page ? ChunkOf(page + 2) : next_item_chunk_;
+      if (ahead.next == nullptr) ahead.next = ChunkOf(page);
+      if (ahead.next2 == nullptr) ahead.next2 = ahead.next;
+      ++counters_.chunks_read;
+      WalkTiles(ChunkOf(page), step - page_start, step, step_end, ahead);
+      key = step_end;
+    }
+  }
+
+  // All tiles over one step, keys [step, step_end), which starts at token `token` of its page.
+  void WalkTiles(const char* chunk, size_t token, uint32_t step, uint32_t step_end, Ahead ahead) {
+    const size_t k_bytes = shape_.k_codec == KvCodec::kF32 ? 4 : 2;
+    const size_t v_bytes = shape_.v_codec == KvCodec::kF32 ? 4 : 2;
+    const int k_codec = static_cast<int>(shape_.k_codec),
+              v_codec = static_cast<int>(shape_.v_codec);
+    const size_t width = layout_.head_dim_v % 16;
+    Tile t;
+    t.scores = scratch_ + at_.scores;
+    t.k = chunk + layout_.k_codes_offset + token * layout_.head_dim_k * k_bytes;
+    t.v = chunk + layout_.v_codes_offset + token * 16 * v_bytes;
+    t.narrow_v = nullptr;
+    t.head_dim_k = layout_.head_dim_k;
+    t.num_v_panels = layout_.head_dim_v / 16;
+    t.v_panel_step = size_t{16} * layout_.page_size;
+    t.o_stride = at_.o_stride;
+    if (width != 0) {
+      const char* narrow = chunk + layout_.v_codes_offset +
+                           (t.num_v_panels * t.v_panel_step + token * width) * v_bytes;
+      const uint32_t visible = shape_.FirstKey(first_position_);
+      const uint32_t first = visible > step ? visible - step : 0;
+      float* to = scratch_ + at_.narrow_v;
+      if (shape_.v_codec == KvCodec::kF32)
+        WidenNarrow(reinterpret_cast<const float*>(narrow), width, first, step_end - step, to);
+      else
+        WidenNarrow(reinterpret_cast<const uint16_t*>(narrow), width, first, step_end - step, to);
+      t.narrow_v = to;
+    }
+    bool is_first = true;
+    for (uint32_t tile = 0; tile < num_tiles_; ++tile) {
+      const uint32_t start = TileStart(tile), num_rows = TileStart(tile + 1) - start;
+      if (!SetRanges(start, num_rows, step, step_end, t)) continue;
+      t.q = scratch_ + at_.q + start * t.head_dim_k;
+      t.o = scratch_ + at_.o + start * at_.o_stride;
+      t.max = scratch_ + at_.max + start;
+      t.sums = scratch_ + at_.sums + size_t{start} * 16;
+      const TileFns& fns = kTileFns[num_rows - 1];
+      fns.scores[k_codec][is_first](t, ahead);
+      fns.softmax(t);
+      fns.values[v_codec][is_first](t, ahead);
+      is_first = false;
+    }
+  }
+
+  // What each row of a tile sees of a step; false if none sees anything.
+  bool SetRanges(uint32_t start, uint32_t num_rows, uint32_t step, uint32_t step_end,
+                 Tile& t) const {
+    bool any = false;
+    for (uint32_t r = 0; r < num_rows; ++r) {
+      const uint32_t position = first_position_ + (start + r) / group_;
+      const uint32_t visible = shape_.FirstKey(position);
+      const uint32_t first = visible > step ? visible : step;
+      const uint32_t last = position < step_end ? position + 1 : step_end;
+      const bool sees = first < last;
+      t.first[r] = sees ? first - step : 0;
+      t.last[r] = sees ? last - step : 0;
+      any = any || sees;
+    }
+    return any;
+  }
+
+  const AttentionPlan& plan_;
+  const AttentionShape& shape_;
+  const KvLayout& layout_;
+  const AttentionItem& item_;
+  const SequenceRows& rows_;
+  const uint32_t group_;
+  const uint32_t num_query_rows_;
+  const uint32_t num_tiles_;
+  const uint32_t first_position_;
+  const uint32_t end_position_;
+  const size_t chunk_offset_;
+  const ScratchLayout at_;
+  float* const scratch_;
+  const char* next_item_chunk_ = nullptr;
+  AttentionCounters counters_;
+};
+
+AttentionCounters RunItem(const AttentionPlan& plan, uint32_t item, uint32_t layer, const float* q,
+                          float* out, float* workspace, float* scratch) {
+  return ItemWalk(plan, item, layer, scratch).Run(q, out, workspace);
+}
+
+void MergeItem(const AttentionPlan& plan, uint32_t merge_item, const float* workspace, float* out,
+               float* scratch) {
+  const AttentionMergeItem& item = plan.merge_items()[merge_item];
+  const AttentionShape& shape = plan.shape();
+  const size_t group = shape.group_size(), head_dim = shape.layout.head_dim_v;
+  const size_t num_query_rows = item.num_rows * group, state_floats = plan.state_floats();
+  const size_t first_row = size_t{plan.sequences()[item.sequence].first_row} + item.row_offset;
+  for (size_t a = 0; a < num_query_rows; ++a) {
+    float max = 0.0f, sum = 0.0f;
+    for (size_t s = 0; s < item.num_splits; ++s) {
+      const float* state =
+          workspace + item.workspace_offset + (s * num_query_rows + a) * state_floats;
+      MergeState(state[0], state[1], state + 16, state_floats - 16, max, sum, scratch);
+    }
+    const size_t row =
+        (first_row + a / group) * shape.num_q_heads + item.kv_head * group + a % group;
+    WriteOutput(scratch, sum, head_dim, out + row * head_dim);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace quire
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,59 @@
+// ScratchLayout: where an item's working values lie in the scratch of its worker, in floats. Shared
+// by the plan, which says how large the scratch must be, and the kernels. Internal to attention/.
+//
+// A query row is a pair (row, query head of the group), rows first; query rows are worked on in
+// tiles of up to kTileRows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "attention/plan.h"
+
+namespace quire {
+
+// Query rows that one pass over a page serves: 6 rows x 2 vectors fill AVX2's registers.
+inline constexpr uint32_t kTileRows = 6;
+
+// Floats from one row of scores to the next: a split and a cache line, so that rows do not fall
+// into the same set of the L1 cache.
+inline constexpr uint32_t kScoreStride = kSplitTokens + 16;
+
+struct ScratchLayout {
+  // Of one layer of `shape`, with at most `num_query_rows` at a time.
+  ScratchLayout(const AttentionShape& shape, size_t num_query_rows)
+      : o_stride((size_t{shape.layout.head_dim_v} + 15) / 16 * 16) {
+    const size_t rows = (num_query_rows + 15) / 16 * 16;
+    q = Take(rows * shape.layout.head_dim_k);
+    o = Take(rows * o_stride);
+    max = Take(rows);
+    sums = Take(rows * 16);
+    merged_o = Take(rows * o_stride);
+    merged_max = Take(rows);
+    merged_sum = Take(rows);
+    scores = Take(size_t{kTileRows} * kScoreStride);
+    narrow_v = Take(shape.layout.head_dim_v % 16 == 0 ? 0 : size_t{kSplitTokens} * 16);
+  }
+
+  size_t o_stride;  // head_dim_v rounded up to 16
+
+  size_t q = 0;           // scaled, [tile][head_dim_k][rows of the tile]
+  size_t o = 0;           // [query rows, o_stride], the state of the split in progress
+  size_t max = 0;         // [query rows]
+  size_t sums = 0;        // [query rows, 16], lanes of d
+  size_t merged_o = 0;    // [query rows, o_stride], the splits so far
+  size_t merged_max = 0;  // [query rows]
+  size_t merged_sum = 0;  // [query rows]
+  size_t scores = 0;      // [kTileRows, kScoreStride], scores, then weights
+  size_t narrow_v = 0;    // [tokens of a step, 16], the last block of V, if narrower than 16
+  size_t num_floats = 0;
+
+ private:
+  size_t Take(size_t floats) {
+    const size_t at = num_floats;
+    num_floats += (floats + 15) / 16 * 16;
+    return at;
+  }
+};
+
+}  // namespace quire

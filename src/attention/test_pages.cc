@@ -1,0 +1,116 @@
+#include "attention/test_pages.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace quire {
+namespace {
+
+constexpr size_t kGuardBytes = 64;  // what base/kv_view.h lets a kernel read behind a page
+
+float* AlignedTo64(std::vector<float>& floats) {
+  void* at = floats.data();
+  size_t space = floats.size() * sizeof(float);
+  return static_cast<float*>(std::align(64, 1, at, space));
+}
+
+}  // namespace
+
+AttentionShape MakeTestShape(const TestCase& test) {
+  auto layout = MakeKvLayout({.page_size = test.page_size,
+                              .num_layers = test.num_layers,
+                              .num_kv_heads = test.num_kv_heads,
+                              .head_dim_k = test.head_dim_k,
+                              .head_dim_v = test.head_dim_v},
+                             test.k_codec, test.v_codec);
+  return {.layout = layout.value(),
+          .k_codec = test.k_codec,
+          .v_codec = test.v_codec,
+          .num_q_heads = test.num_kv_heads * test.group_size,
+          .num_kv_heads = test.num_kv_heads,
+          .scale = 1.0f / std::sqrt(static_cast<float>(test.head_dim_k)),
+          .window = test.window};
+}
+
+std::vector<float> RandomValues(std::mt19937& rng, size_t n, float size) {
+  std::vector<float> values(n);
+  for (float& value : values) {  // four uniform bytes: deviation sqrt(4 / 12) * 256
+    const uint32_t bits = static_cast<uint32_t>(rng());
+    const uint32_t sum = (bits & 255) + (bits >> 8 & 255) + (bits >> 16 & 255) + (bits >> 24);
+    value = (static_cast<float>(sum) - 510.0f) * (size / 147.8f);
+  }
+  return values;
+}
+
+TestPages::TestPages(const AttentionShape& shape, std::span<const uint32_t> lengths,
+                     std::mt19937& rng)
+    : shape_(shape) {
+  const size_t stride = (shape.layout.page_bytes() + kGuardBytes + 63) / 64 * 64;
+  std::vector<size_t> num_pages;
+  for (uint32_t length : lengths)
+    num_pages.push_back((length + shape.layout.page_size - 1) / shape.layout.page_size);
+  const size_t used = std::accumulate(num_pages.begin(), num_pages.end(), size_t{0});
+  const size_t total = used + used / 4 + 2;
+  // 0xFF everywhere is a NaN in f32 and in f16.
+  memory_.assign(total * stride + 64, std::byte{0xFF});
+  void* at = memory_.data();
+  size_t space = memory_.size();
+  first_page_ = static_cast<std::byte*>(std::align(64, total * stride, at, space));
+  num_bytes_ = total * stride;
+  std::vector<size_t> order(total);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::shuffle(order.begin(), order.end(), rng);
+  size_t next = 0;
+  for (size_t n : num_pages) {
+    auto& table = tables_.emplace_back();
+    for (size_t i = 0; i < n; ++i) table.push_back(first_page_ + order[next++] * stride);
+  }
+}
+
+AppendResult TestPages::Append(const AttentionKernels& kernels, size_t sequence, uint32_t layer,
+                               uint32_t position, uint32_t num_tokens, const float* k,
+                               const float* v) {
+  AppendResult all;
+  const KvLayout& layout = shape_.layout;
+  for (uint32_t head = 0; head < shape_.num_kv_heads; ++head) {
+    const AppendResult one = kernels.append(
+        layout, shape_.k_codec, shape_.v_codec, layer, head, view(sequence), position, num_tokens,
+        k + head * layout.head_dim_k, size_t{shape_.num_kv_heads} * layout.head_dim_k,
+        v + head * layout.head_dim_v, size_t{shape_.num_kv_heads} * layout.head_dim_v);
+    all.non_finite = all.non_finite || one.non_finite;
+    all.num_saturated += one.num_saturated;
+  }
+  return all;
+}
+
+AttentionRun RunAttention(const AttentionKernels& kernels, const AttentionShape& shape,
+                          std::span<const SequenceRows> sequences, uint32_t layer,
+                          std::span<const float> q, int num_threads) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  AttentionPlan plan;
+  plan.Build(shape, sequences, num_threads);
+  AttentionRun run;
+  run.num_items = plan.num_items();
+  run.num_merge_items = plan.num_merge_items();
+  const size_t num_rows = q.size() / shape.num_q_heads / shape.layout.head_dim_k;
+  run.out.assign(num_rows * shape.num_q_heads * shape.layout.head_dim_v, kNan);
+  std::vector<float> workspace(plan.workspace_floats() + 16, kNan);
+  std::vector<float> scratch(plan.scratch_floats() + 16);
+  for (uint32_t i = plan.num_items(); i-- > 0;) {
+    std::fill(scratch.begin(), scratch.end(), kNan);
+    run.counters.chunks_read += kernels
+                                    .run_item(plan, i, layer, q.data(), run.out.data(),
+                                              AlignedTo64(workspace), AlignedTo64(scratch))
+                                    .chunks_read;
+  }
+  for (uint32_t i = 0; i < plan.num_merge_items(); ++i)
+    kernels.merge_item(plan, i, AlignedTo64(workspace), run.out.data(), AlignedTo64(scratch));
+  return run;
+}
+
+}  // namespace quire
