@@ -6,7 +6,6 @@ namespace quire {
 namespace {
 
 constexpr auto kOptional = Presence::kOptional;
-constexpr auto kRequired = Presence::kRequired;
 
 // Attention applies a quantiser's factor before the bias, the feed forward after it.
 constexpr TensorRule kTensors[] = {
