@@ -44,7 +44,7 @@ struct Activations {
   int num_cols = 0;             // K
   const float* rows = nullptr;  // [M, K]; unread by products with int8 codes
   int64_t row_stride = 0;       // floats from one row to the next
-  Int8Rows int8;
+  Int8Rows int8 = {};
 };
 
 // Owns the room for codes of up to max_rows x max_cols. Allocates in the constructor only.
@@ -63,7 +63,8 @@ class Int8Buffer {
   int max_rows() const { return max_rows_; }
   int max_cols() const { return max_cols_; }
 
-  // Room for rows of num_cols. Requires: rows * num_cols <= max_rows * max_cols, num_cols % 32 == 0.
+  // Room for rows of num_cols. Requires: rows * num_cols <= max_rows * max_cols, num_cols % 32 ==
+  // 0.
   Int8Rows Rows(int num_cols) {
     return {.num_cols = num_cols,
             .codes = codes_.data(),
@@ -83,9 +84,7 @@ class Int8Buffer {
 };
 
 // The place in `wide` of element k of a row.
-constexpr int WideIndex(int k) {
-  return (k & ~3) | (k & 1) << 1 | (k & 2) >> 1;
-}
+constexpr int WideIndex(int k) { return (k & ~3) | (k & 1) << 1 | (k & 2) >> 1; }
 
 // Round to nearest, ties to even, for |x| < 2^22: the sum has no room for a fraction.
 inline int RoundToInt(float x) {

@@ -1,0 +1,217 @@
+// Row operations beside the products: activations to codes, norm, rope, SiLU, add.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "linear/row_kernels.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h.
+#include "base/check.h"
+#include "base/vector-inl.h"
+#include "linear/kernel_parts.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace quire {
+namespace HWY_NAMESPACE {
+
+// The first `count` (1..16) floats at p, then zeros.
+HWY_INLINE F32x16 LoadPart16(const float* p, int count) {
+  if (count == 16) return Load16(p);
+  alignas(64) float x[16] = {};
+  for (int i = 0; i < count; ++i) x[i] = p[i];
+  return Load16(x);
+}
+HWY_INLINE void StorePart16(F32x16 a, float* p, int count) {
+  if (count == 16) return Store16(a, p);
+  alignas(64) float x[16];
+  Store16(a, x);
+  for (int i = 0; i < count; ++i) p[i] = x[i];
+}
+
+#if HWY_TARGET == HWY_SCALAR
+HWY_INLINE void Quantise32(const float* x, int m, int block, const Int8Rows& out) {
+  QuantiseBlock(x, m, block, out);
+}
+#else
+// 0 1 2 3 to 0 2 1 3 in each four, the order of Int8Rows.wide.
+HWY_INLINE VI SwapMiddle(VI v) {
+#if HWY_TARGET == HWY_AVX2
+  return VI{_mm256_shuffle_epi32(v.raw, 0xD8)};
+#else
+  return VI{_mm512_shuffle_epi32(v.raw, static_cast<_MM_PERM_ENUM>(0xD8))};
+#endif
+}
+
+// QuantiseBlock of activations.h with vectors; the same bits.
+HWY_INLINE void Quantise32(const float* x, int m, int block, const Int8Rows& out) {
+  constexpr size_t kVecsOfBlock = 32 / kVecLanes;
+  const DF d;
+  const DI di;
+  VF v[kVecsOfBlock];
+  VI most = hn::Zero(di);
+  for (size_t i = 0; i < kVecsOfBlock; ++i) {
+    v[i] = hn::LoadU(d, x + i * kVecLanes);
+    most = hn::Max(most, hn::BitCast(di, hn::Abs(v[i])));  // as integers: no trouble with NaN
+  }
+  const int32_t bits = hn::GetLane(hn::MaxOfLanes(di, most));
+  const float amax = hn::GetLane(hn::BitCast(d, hn::Set(di, bits)));
+  const size_t first = static_cast<size_t>(m) * static_cast<size_t>(out.num_cols) +
+                       static_cast<size_t>(block) * kActivationBlock;
+  const bool finite = bits < 0x7F800000;
+  const bool zero = amax < 0x1p-120f;
+  float scale = 0.0f;
+  if (!finite) scale = __builtin_nanf("");
+  VI sum = hn::Zero(di);
+  VI code[kVecsOfBlock];
+  if (finite && !zero) {
+    scale = amax / 127.0f;
+    const VF inverse = hn::Set(d, 127.0f / amax);
+    for (size_t i = 0; i < kVecsOfBlock; ++i) {
+      code[i] = hn::NearestInt(hn::Mul(v[i], inverse));
+      sum = hn::Add(sum, code[i]);
+    }
+  } else {
+    for (size_t i = 0; i < kVecsOfBlock; ++i) code[i] = hn::Zero(di);
+  }
+  const hn::Rebind<int8_t, DI> d8;
+  const hn::Rebind<int16_t, DI> d16;
+  for (size_t i = 0; i < kVecsOfBlock; ++i) {
+    hn::StoreU(hn::DemoteTo(d8, code[i]), d8, out.codes + first + i * kVecLanes);
+    hn::StoreU(hn::DemoteTo(d16, SwapMiddle(code[i])), d16, out.wide + first + i * kVecLanes);
+  }
+  const int32_t total = hn::GetLane(hn::SumOfLanes(di, sum));
+  const size_t at = first / kActivationBlock;
+  out.scales[at] = scale;
+  out.sums[at] = total;
+  out.scaled_sums[at] = scale * static_cast<float>(total);
+}
+#endif
+
+void QuantiseRows(const float* rows, int64_t row_stride, int m0, int m1, const Int8Rows& out) {
+  QUIRE_CHECK(out.num_cols % kActivationBlock == 0);
+  for (int m = m0; m < m1; ++m)
+    for (int b = 0; b < out.num_cols / kActivationBlock; ++b)
+      Quantise32(rows + m * row_stride + b * kActivationBlock, m, b, out);
+}
+
+void RmsNorm(const float* x, const float* weight, int n, float eps, float* out) {
+  F32x16 squares = Zero16();
+  for (int i = 0; i < n; i += 16) {
+    const F32x16 v = LoadPart16(x + i, HWY_MIN(16, n - i));
+    squares = Fma16(v, v, squares);
+  }
+  const float mean = SumLanes16(squares) / static_cast<float>(n);
+  const F32x16 inverse = Set16(1.0f / __builtin_sqrtf(mean + eps));
+  for (int i = 0; i < n; i += 16) {
+    const int count = HWY_MIN(16, n - i);
+    const F32x16 v = Mul16(LoadPart16(x + i, count), inverse);
+    StorePart16(Mul16(v, LoadPart16(weight + i, count)), out + i, count);
+  }
+}
+
+// (a, b) turned by the angle of (c, s). One order of roundings for every layout.
+HWY_INLINE void Turn(F32x16& a, F32x16& b, F32x16 c, F32x16 s) {
+  const F32x16 a_cos = Mul16(a, c), a_sin = Mul16(a, s);
+  F32x16 minus_b = b;
+  for (size_t i = 0; i < kVecs; ++i) minus_b.v[i] = hn::Neg(b.v[i]);
+  a = Fma16(minus_b, s, a_cos);
+  b = Fma16(b, c, a_sin);
+}
+
+// Sixteen pairs (2j, 2j + 1) to two sets of lanes and back.
+HWY_INLINE void LoadPairs(const float* p, F32x16& a, F32x16& b) {
+  for (size_t i = 0; i < kVecs; ++i)
+    hn::LoadInterleaved2(DF(), p + 2 * i * kVecLanes, a.v[i], b.v[i]);
+}
+HWY_INLINE void StorePairs(F32x16 a, F32x16 b, float* p) {
+  for (size_t i = 0; i < kVecs; ++i)
+    hn::StoreInterleaved2(a.v[i], b.v[i], DF(), p + 2 * i * kVecLanes);
+}
+
+HWY_INLINE void RopeHead(float* x, int half, const float* cos, const float* sin, RopePairs pairs) {
+  for (int j = 0; j < half; j += 16) {
+    const int count = HWY_MIN(16, half - j);
+    const F32x16 c = LoadPart16(cos + j, count), s = LoadPart16(sin + j, count);
+    F32x16 a, b;
+    if (pairs == RopePairs::kHalves) {
+      a = LoadPart16(x + j, count);
+      b = LoadPart16(x + half + j, count);
+      Turn(a, b, c, s);
+      StorePart16(a, x + j, count);
+      StorePart16(b, x + half + j, count);
+    } else if (count == 16) {
+      LoadPairs(x + 2 * j, a, b);
+      Turn(a, b, c, s);
+      StorePairs(a, b, x + 2 * j);
+    } else {
+      alignas(64) float part[32] = {};
+      for (int i = 0; i < 2 * count; ++i) part[i] = x[2 * j + i];
+      LoadPairs(part, a, b);
+      Turn(a, b, c, s);
+      StorePairs(a, b, part);
+      for (int i = 0; i < 2 * count; ++i) x[2 * j + i] = part[i];
+    }
+  }
+}
+
+void Rope(float* x, int num_heads, int head_dim, int n_rot, const float* cos, const float* sin,
+          RopePairs pairs) {
+  QUIRE_CHECK(n_rot % 2 == 0 && n_rot <= head_dim);
+  for (int h = 0; h < num_heads; ++h)
+    RopeHead(x + static_cast<int64_t>(h) * head_dim, n_rot / 2, cos, sin, pairs);
+}
+
+// g / (1 + exp(-g)). With e = exp(-|g|), which cannot overflow: g / (1 + e) for g >= 0, else
+// g e / (1 + e). e below 2^-126 is taken as 0.
+HWY_INLINE VF Silu(VF g) {
+  const DF d;
+  const VF one = hn::Set(d, 1.0f);
+  const VF t = hn::Mul(hn::Abs(g), hn::Set(d, -1.44269504f));  // log2(e)
+  const VF e = hn::IfThenElse(hn::Lt(t, hn::Set(d, -126.0f)), hn::Zero(d), Exp2(t));
+  const VF top = hn::IfThenElse(hn::Lt(g, hn::Zero(d)), hn::Mul(g, e), g);
+  return hn::Div(top, hn::Add(one, e));
+}
+
+void SiluMultiply(const float* gate, const float* up, float* out, int n) {
+  for (int i = 0; i < n; i += 16) {
+    const int count = HWY_MIN(16, n - i);
+    F32x16 g = LoadPart16(gate + i, count);
+    for (size_t j = 0; j < kVecs; ++j) g.v[j] = Silu(g.v[j]);
+    StorePart16(Mul16(g, LoadPart16(up + i, count)), out + i, count);
+  }
+}
+
+void Add(float* x, const float* y, int n) {
+  for (int i = 0; i < n; i += 16) {
+    const int count = HWY_MIN(16, n - i);
+    StorePart16(Add16(LoadPart16(x + i, count), LoadPart16(y + i, count)), x + i, count);
+  }
+}
+
+LinearKernels RowTable() {
+  return {.quantise_rows = QuantiseRows,
+          .multiply = nullptr,
+          .rms_norm = RmsNorm,
+          .rope = Rope,
+          .silu_multiply = SiluMultiply,
+          .add = Add};
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace quire
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace quire {
+
+LinearKernels RowKernels(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::kPortable:
+      return N_SCALAR::RowTable();
+    case InstructionSet::kAvx2:
+      return N_AVX2::RowTable();
+    case InstructionSet::kAvx512:
+      return N_AVX3::RowTable();
+  }
+  QUIRE_CHECK(false);
+}
+
+}  // namespace quire
+#endif  // HWY_ONCE
