@@ -34,34 +34,66 @@ constexpr TileFns FnsOfRows() {
 inline constexpr TileFns kTileFns[kTileRows] = {FnsOfRows<1>(), FnsOfRows<2>(), FnsOfRows<3>(),
                                                 FnsOfRows<4>(), FnsOfRows<5>(), FnsOfRows<6>()};
 
-// The state (max, sum, o) of one split joins `merged`. A sum of 0 is the empty state.
-HWY_INLINE void MergeState(float max, float sum, const float* o, size_t num_floats,
-                           float& merged_max, float& merged_sum, float* merged_o) {
+// The splits so far: sum + sum_low and o + o_low are what plain sums would round away (two-sum), so
+// that hundreds of splits cost no accuracy. A sum of 0 is the empty state.
+struct Merged {
+  float& max;
+  float& sum;
+  float& sum_low;
+  float* o;
+  float* o_low;
+};
+
+// a + b rounded; what the rounding lost is added to `low`.
+HWY_INLINE F32x16 TwoSum16(F32x16 a, F32x16 b, F32x16& low) {
+  const F32x16 sum = Add16(a, b);
+  const F32x16 b_part = Sub16(sum, a);
+  low = Add16(low, Add16(Sub16(a, Sub16(sum, b_part)), Sub16(b, b_part)));
+  return sum;
+}
+
+// The state (max, sum, o) of the next split joins.
+HWY_INLINE void MergeState(float max, float sum, const float* o, size_t num_floats, Merged to) {
   if (sum == 0.0f) return;
-  if (merged_sum == 0.0f) {
-    merged_max = max;
-    merged_sum = sum;
-    for (size_t i = 0; i < num_floats; i += 16) Store16(Load16(o + i), merged_o + i);
+  if (to.sum == 0.0f) {
+    to.max = max;
+    to.sum = sum;
+    to.sum_low = 0.0f;
+    for (size_t i = 0; i < num_floats; i += 16) {
+      Store16(Load16(o + i), to.o + i);
+      Store16(Zero16(), to.o_low + i);
+    }
     return;
   }
-  const float top = max > merged_max ? max : merged_max;
-  const F32x16 old_factor = Exp2x16(Set16(merged_max - top));
+  const float top = max > to.max ? max : to.max;
+  const F32x16 old_factor = Exp2x16(Set16(to.max - top));
   const F32x16 new_factor = Exp2x16(Set16(max - top));
-  merged_max = top;
-  alignas(64) float sums[16];
-  Store16(Fma16(Set16(sum), new_factor, Mul16(Set16(merged_sum), old_factor)), sums);
-  merged_sum = sums[0];
-  for (size_t i = 0; i < num_floats; i += 16)
-    Store16(Fma16(Load16(o + i), new_factor, Mul16(Load16(merged_o + i), old_factor)),
-            merged_o + i);
+  to.max = top;
+  alignas(64) float lanes[16];
+  F32x16 low = Mul16(Set16(to.sum_low), old_factor);
+  Store16(TwoSum16(Mul16(Set16(to.sum), old_factor), Mul16(Set16(sum), new_factor), low), lanes);
+  to.sum = lanes[0];
+  Store16(low, lanes);
+  to.sum_low = lanes[0];
+  for (size_t i = 0; i < num_floats; i += 16) {
+    low = Mul16(Load16(to.o_low + i), old_factor);
+    Store16(TwoSum16(Mul16(Load16(to.o + i), old_factor), Mul16(Load16(o + i), new_factor), low),
+            to.o + i);
+    Store16(low, to.o_low + i);
+  }
 }
 
 // out = o / sum; 0 for the empty state.
-HWY_INLINE void WriteOutput(const float* o, float sum, size_t head_dim, float* out) {
+HWY_INLINE void WriteOutput(Merged from, size_t head_dim, float* out) {
+  if (from.sum == 0.0f) {
+    for (size_t i = 0; i < head_dim; ++i) out[i] = 0.0f;
+    return;
+  }
+  const float sum = from.sum + from.sum_low;
   size_t i = 0;
   for (; i + 16 <= head_dim; i += 16)
-    Store16(sum == 0.0f ? Zero16() : Div16(Load16(o + i), Set16(sum)), out + i);
-  for (; i < head_dim; ++i) out[i] = sum == 0.0f ? 0.0f : o[i] / sum;
+    Store16(Div16(Add16(Load16(from.o + i), Load16(from.o_low + i)), Set16(sum)), out + i);
+  for (; i < head_dim; ++i) out[i] = (from.o[i] + from.o_low[i]) / sum;
 }
 
 template <class T>
@@ -118,8 +150,7 @@ class ItemWalk {
     }
     if (!item_.is_partial)
       for (uint32_t a = 0; a < num_query_rows_; ++a)
-        WriteOutput(scratch_ + at_.merged_o + a * at_.o_stride, merged_sum[a], layout_.head_dim_v,
-                    out + RowAndHead(a) * layout_.head_dim_v);
+        WriteOutput(MergedOf(a), layout_.head_dim_v, out + RowAndHead(a) * layout_.head_dim_v);
     return counters_;
   }
 
@@ -138,6 +169,13 @@ class ItemWalk {
   }
   const char* ChunkOf(uint32_t page) const {
     return reinterpret_cast<const char*>(rows_.kv.pages[page]) + chunk_offset_;
+  }
+
+  Merged MergedOf(size_t query_row) {
+    return {scratch_[at_.merged_max + query_row], scratch_[at_.merged_sum + query_row],
+            scratch_[at_.merged_sum_low + query_row],
+            scratch_ + at_.merged_o + query_row * at_.o_stride,
+            scratch_ + at_.merged_o_low + query_row * at_.o_stride};
   }
 
   // Scaled so that softmax is in base 2, each tile's rows side by side.
@@ -169,8 +207,7 @@ class ItemWalk {
       const float sum = SumLanes16(Load16(scratch_ + at_.sums + a * 16));
       const float* o = scratch_ + at_.o + a * at_.o_stride;
       if (states == nullptr) {
-        MergeState(max, sum, o, at_.o_stride, scratch_[at_.merged_max + a],
-                   scratch_[at_.merged_sum + a], scratch_ + at_.merged_o + a * at_.o_stride);
+        MergeState(max, sum, o, at_.o_stride, MergedOf(a));
         continue;
       }
       float* state = states + a * plan_.state_floats();
@@ -295,15 +332,16 @@ void MergeItem(const AttentionPlan& plan, uint32_t merge_item, const float* work
   const size_t num_query_rows = item.num_rows * group, state_floats = plan.state_floats();
   const size_t first_row = size_t{plan.sequences()[item.sequence].first_row} + item.row_offset;
   for (size_t a = 0; a < num_query_rows; ++a) {
-    float max = 0.0f, sum = 0.0f;
+    float max = 0.0f, sum = 0.0f, sum_low = 0.0f;
+    const Merged merged = {max, sum, sum_low, scratch, scratch + (state_floats - 16)};
     for (size_t s = 0; s < item.num_splits; ++s) {
       const float* state =
           workspace + item.workspace_offset + (s * num_query_rows + a) * state_floats;
-      MergeState(state[0], state[1], state + 16, state_floats - 16, max, sum, scratch);
+      MergeState(state[0], state[1], state + 16, state_floats - 16, merged);
     }
     const size_t row =
         (first_row + a / group) * shape.num_q_heads + item.kv_head * group + a % group;
-    WriteOutput(scratch, sum, head_dim, out + row * head_dim);
+    WriteOutput(merged, head_dim, out + row * head_dim);
   }
 }
 

@@ -218,7 +218,7 @@ TEST(AttentionKernels, SmallTermsAreNotLostInLongSums) {
 }
 
 // MAT-12, the part that a plan can reach: rows whose window leaves whole splits without a key.
-// The merge of empty states is in merge_test.cc.
+// The merge of empty states is in plan_test.cc.
 TEST(AttentionKernels, SplitsOutsideTheWindowChangeNothing) {
   const uint32_t lengths[] = {2100};
   CompareWithReference({.group_size = 2, .head_dim_k = 32, .head_dim_v = 32, .window = 40}, lengths,

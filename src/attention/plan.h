@@ -6,7 +6,9 @@
 //   - keys are cut at multiples of kSplitTokens absolute positions into splits;
 //   - each split starts a fresh f32 state (m, d, o): the maximum, the sum of weights, the weighted
 //     sum of values; it takes the split's pages in order and is rescaled once a page;
-//   - the states of the splits merge in position order (FlashInfer's (m, d, o) with base 2).
+//   - the states of the splits merge in position order (FlashInfer's (m, d, o) with base 2), in
+//   sums
+//     that keep what each rounding lost.
 //
 // So decode, prefill tiles and any number of threads give the same bits, and the plan is free to
 // choose: an item has some consecutive rows of one sequence for one KV head (with its whole query

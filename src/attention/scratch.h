@@ -29,23 +29,27 @@ struct ScratchLayout {
     max = Take(rows);
     sums = Take(rows * 16);
     merged_o = Take(rows * o_stride);
+    merged_o_low = Take(rows * o_stride);
     merged_max = Take(rows);
     merged_sum = Take(rows);
+    merged_sum_low = Take(rows);
     scores = Take(size_t{kTileRows} * kScoreStride);
     narrow_v = Take(shape.layout.head_dim_v % 16 == 0 ? 0 : size_t{kSplitTokens} * 16);
   }
 
   size_t o_stride;  // head_dim_v rounded up to 16
 
-  size_t q = 0;           // scaled, [tile][head_dim_k][rows of the tile]
-  size_t o = 0;           // [query rows, o_stride], the state of the split in progress
-  size_t max = 0;         // [query rows]
-  size_t sums = 0;        // [query rows, 16], lanes of d
-  size_t merged_o = 0;    // [query rows, o_stride], the splits so far
-  size_t merged_max = 0;  // [query rows]
-  size_t merged_sum = 0;  // [query rows]
-  size_t scores = 0;      // [kTileRows, kScoreStride], scores, then weights
-  size_t narrow_v = 0;    // [tokens of a step, 16], the last block of V, if narrower than 16
+  size_t q = 0;               // scaled, [tile][head_dim_k][rows of the tile]
+  size_t o = 0;               // [query rows, o_stride], the state of the split in progress
+  size_t max = 0;             // [query rows]
+  size_t sums = 0;            // [query rows, 16], lanes of d
+  size_t merged_o = 0;        // [query rows, o_stride], the splits so far
+  size_t merged_o_low = 0;    // [query rows, o_stride], what rounding left of it
+  size_t merged_max = 0;      // [query rows]
+  size_t merged_sum = 0;      // [query rows]
+  size_t merged_sum_low = 0;  // [query rows]
+  size_t scores = 0;          // [kTileRows, kScoreStride], scores, then weights
+  size_t narrow_v = 0;        // [tokens of a step, 16], the last block of V, if narrower than 16
   size_t num_floats = 0;
 
  private:
