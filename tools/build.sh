@@ -29,16 +29,18 @@ if ! cmake --preset "$preset" ${options[@]+"${options[@]}"} >"$log" 2>&1; then
   echo "compiler or place: remove $folder and run this again." >&2
   exit 1
 fi
-# A dry run counts the commands that are left; "no work to do" counts none.
-steps=$(ninja -C "$folder" -n "$@" 2>/dev/null | grep -c '^\[' || true)
-if [ "$steps" -eq 0 ]; then
-  echo "build: $folder is up to date"
-  exit 0
-fi
-echo "build: $steps steps in $folder, $(nproc) at a time$(command -v ccache >/dev/null && echo ', with ccache')"
-if ! ninja -C "$folder" "$@" >"$log" 2>&1; then
-  grep -v '^\[[0-9]*/[0-9]*\] \(Building\|Linking\)' "$log" | tail -n 60 >&2
+echo "build: $folder, $(nproc) at a time$(command -v ccache >/dev/null && echo ', with ccache')"
+fail() {
   echo "build: failed in $folder (the compiler's words are above)" >&2
   exit 1
+}
+if [ -t 1 ]; then
+  # At a terminal ninja shows how far it is, in one line.
+  ninja -C "$folder" "$@" || fail
+else
+  if ! ninja -C "$folder" "$@" >"$log" 2>&1; then
+    grep -v '^\[[0-9]*/[0-9]*\] \(Building\|Linking\)' "$log" | tail -n 60 >&2
+    fail
+  fi
 fi
-echo "build: done in $((SECONDS - start)) s"
+echo "build: $folder is up to date after $((SECONDS - start)) s"

@@ -1,5 +1,5 @@
-// Prints one line "CASE/INSTRUCTION_SET HASH" for each computation, on every instruction set of this
-// machine. tools/compare_compilers.sh compares the lines of a g++ and a clang++ build, and the
+// Prints one line "CASE/INSTRUCTION_SET HASH" for each computation, on every instruction set of
+// this machine. tools/compare_compilers.sh compares the lines of a g++ and a clang++ build, and the
 // instruction sets within each: all must agree, bit for bit.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "property/bits_digest.cc"
@@ -13,14 +13,14 @@ namespace quire {
 namespace HWY_NAMESPACE {
 
 // Every operation of base/vector-inl.h on 16 lanes of each input, one after the other.
-uint64_t DigestOfVectorOps(const float* a, const float* b, const float* c, const uint16_t* halves,
-                           size_t count) {
+Digest DigestOfVectorOps(const float* a, const float* b, const float* c, const uint16_t* halves,
+                         size_t count) {
   Digest digest;
   float lanes[16];
   uint16_t half_lanes[16];
   const auto add = [&](F32x16 x) {
     Store16(x, lanes);
-    digest.Add(std::span<const float>(lanes));
+    digest.AddAll(lanes);
   };
   for (size_t i = 0; i < count; i += 16) {
     const F32x16 x = Load16(a + i), y = Load16(b + i), z = Load16(c + i);
@@ -37,9 +37,9 @@ uint64_t DigestOfVectorOps(const float* a, const float* b, const float* c, const
     digest.Add(SumLanes16(x));
     digest.Add(MaxLanes16(x));
     StoreHalf16Saturated(Mul16(x, y), half_lanes);
-    digest.Add(std::span<const uint16_t>(half_lanes));
+    digest.AddAll(half_lanes);
   }
-  return digest.value();
+  return digest;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -49,16 +49,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <cinttypes>
 #include <cstdio>
-#include <string>
-
-#include "base/instruction_set.h"
 
 namespace quire {
-namespace {
 
-void Print(const char* name, InstructionSet set, uint64_t hash) {
-  std::printf("%s/%s %016" PRIx64 "\n", name, std::string(InstructionSetName(set)).c_str(), hash);
+void PrintDigest(const std::string& name, InstructionSet set, const Digest& digest) {
+  std::printf("%s/%s %016" PRIx64 "\n", name.c_str(), std::string(InstructionSetName(set)).c_str(),
+              digest.value());
 }
+
+namespace {
 
 void DigestVectorOps(InstructionSet set) {
   std::mt19937 rng(1);
@@ -74,7 +73,7 @@ void DigestVectorOps(InstructionSet set) {
   const auto digest = set == InstructionSet::kAvx512 ? N_AVX3::DigestOfVectorOps
                       : set == InstructionSet::kAvx2 ? N_AVX2::DigestOfVectorOps
                                                      : N_SCALAR::DigestOfVectorOps;
-  Print("base.vector", set, digest(a.data(), b.data(), c.data(), halves.data(), kCount));
+  PrintDigest("base.vector", set, digest(a.data(), b.data(), c.data(), halves.data(), kCount));
 }
 
 }  // namespace
@@ -83,6 +82,8 @@ void DigestVectorOps(InstructionSet set) {
 int main() {
   for (quire::InstructionSet set : quire::AvailableInstructionSets()) {
     quire::DigestVectorOps(set);
+    quire::DigestLinear(set);
+    quire::DigestAttention(set);
   }
 }
 #endif  // HWY_ONCE

@@ -6,7 +6,11 @@
 #include <cstdint>
 #include <random>
 #include <span>
+#include <string>
+#include <type_traits>
 #include <vector>
+
+#include "base/instruction_set.h"
 
 namespace quire {
 
@@ -18,10 +22,10 @@ class Digest {
       hash_ = (hash_ ^ (value >> (8 * byte) & 0xFF)) * 0x100000001B3u;
   }
   void Add(float value) { Add(uint64_t{std::bit_cast<uint32_t>(value)}); }
-  template <class T>
-  void Add(std::span<T> values) {
+  template <class Values>  // of floats or integers
+  void AddAll(const Values& values) {
     for (const auto& value : values) {
-      if constexpr (std::is_same_v<std::remove_const_t<T>, float>)
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, float>)
         Add(value);
       else
         Add(static_cast<uint64_t>(value));
@@ -42,5 +46,12 @@ inline std::vector<float> UniformFloats(std::mt19937& rng, size_t count, float l
   for (float& value : values) value = UniformFloat(rng, low, high);
   return values;
 }
+
+// Prints the line "CASE/INSTRUCTION_SET HASH".
+void PrintDigest(const std::string& name, InstructionSet set, const Digest& digest);
+
+// One line or more each. Requires: the machine has the set.
+void DigestLinear(InstructionSet set);     // linear_digest.cc
+void DigestAttention(InstructionSet set);  // attention_digest.cc
 
 }  // namespace quire
