@@ -14,14 +14,16 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// exp(x) for x <= 0, within 2 units in the last place; 0 below -700. Only + - * and integer steps,
-// so every machine and every vector width gives the same bits (-ffp-contract=off).
+constexpr double kTwo52 = 4503599627370496.0;
+
+// exp(x) for x <= 0, within 2 units in the last place; below -700 that of -700 (1e-304), which is
+// nothing beside 1. Only + - * and integer steps, so every machine and every vector width gives
+// the same bits (-ffp-contract=off).
 inline double ExpOfNegative(double x) {
   constexpr double kLog2E = 1.4426950408889634;
   constexpr double kLn2High = 0.693147180369123816490;  // 33 bits: n * kLn2High is exact
   constexpr double kLn2Low = 1.90821492927058770002e-10;
-  constexpr double kRound =
-      6755399441055744.0;  // 1.5 * 2^52: the low bits of x + kRound are rne(x)
+  constexpr double kRound = 1.5 * kTwo52;  // the low bits of x + kRound are x rounded
   // 1/13!, 1/12!, ... 1/0!: the next term is below 2^-57 for |r| <= ln 2 / 2.
   constexpr double kTerms[] = {1.0 / 6227020800,
                                1.0 / 479001600,
@@ -44,8 +46,18 @@ inline double ExpOfNegative(double x) {
   double sum = kTerms[0];
   for (int i = 1; i < 14; ++i) sum = sum * r + kTerms[i];
   // n sits in the low bits of `shifted`; 2^n is built in the exponent field.
-  const double scale = std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) + 1023) << 52);
-  return x < -700.0 ? 0.0 : sum * scale;
+  return sum * std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) + 1023) << 52);
+}
+
+// exp((logit - best) / temperature) in units of 1 / weight_one, rounded. Requires: weight_one <=
+// 2^51, so that the low 52 bits of the sum with 2^52 are the whole number.
+void FillWeights(std::span<const float> logits, double best, double temperature, double weight_one,
+                 std::span<uint64_t> weights) {
+  constexpr uint64_t kLow52 = (uint64_t{1} << 52) - 1;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const double weight = ExpOfNegative((double{logits[i]} - best) / temperature) * weight_one;
+    weights[i] = std::bit_cast<uint64_t>(weight + kTwo52) & kLow52;
+  }
 }
 
 // ln(x) for x >= 1, by Halley's steps on our own exp: same bits everywhere, unlike std::log.
@@ -90,9 +102,17 @@ StatusOr<TokenId> BestToken(std::span<const float> logits) {
 }
 
 double LogProb(std::span<const float> logits, TokenId best, TokenId id) {
+  constexpr size_t kBlock = 64;  // exps in blocks, so that the compiler can use vectors
+  double exps[kBlock];
+  const double best_logit = logits[best];
   double sum = 0;  // by rising id, one order
-  for (const float logit : logits) sum += ExpOfNegative(double{logit} - double{logits[best]});
-  return (double{logits[id]} - double{logits[best]}) - Log(sum);
+  for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const size_t block_len = std::min(kBlock, logits.size() - begin);
+    for (size_t i = 0; i < block_len; ++i)
+      exps[i] = ExpOfNegative(double{logits[begin + i]} - best_logit);
+    for (size_t i = 0; i < block_len; ++i) sum += exps[i];
+  }
+  return (double{logits[id]} - best_logit) - Log(sum);
 }
 
 }  // namespace
@@ -109,11 +129,12 @@ Status SamplingParams::Validate() const {
 
 Sampler::Sampler(uint32_t num_tokens)
     : num_tokens_(num_tokens),
-      // All weights together stay below 2^62, and the smallest that counts is some 2^-43 of the
-      // largest in a vocabulary of 262,144.
-      weight_one_(std::ldexp(1.0, 62 - std::bit_width(num_tokens))) {
+      // All weights together stay below 2^62; with 262,144 tokens this is 2^43.
+      weight_one_(std::ldexp(1.0, std::min(51, 62 - static_cast<int>(std::bit_width(num_tokens))))),
+      weights_(num_tokens, 0) {
   QUIRE_CHECK(num_tokens > 0);
-  kept_.reserve(num_tokens);
+  kept_logits_.reserve(num_tokens);
+  kept_ids_.reserve(num_tokens);
   rank_.reserve(num_tokens);
 }
 
@@ -133,62 +154,37 @@ StatusOr<SampledToken> Sampler::Sample(std::span<const float> logits, const Samp
 
 TokenId Sampler::Draw(std::span<const float> logits, TokenId best, const SamplingParams& params,
                       uint64_t random) {
-  // Candidates that rank after this one are dropped.
-  Candidate last{.logit = -kInfinity, .id = static_cast<TokenId>(num_tokens_), .weight = 0};
-  if (params.top_k > 0 && static_cast<uint32_t>(params.top_k) < num_tokens_)
-    last = LastOfTopK(logits, static_cast<uint32_t>(params.top_k));
-  Keep(logits, last, logits[best], params.temperature);
-  if (params.top_p < 1.0f) last = LastOfTopP(params.top_p);
-  const auto least_weight = static_cast<uint64_t>(std::ceil(double{params.min_p} * weight_one_));
+  // From here a token is its place in `kept`, which rises with its id.
+  const bool has_top_k = params.top_k > 0 && static_cast<uint32_t>(params.top_k) < num_tokens_;
+  if (has_top_k) KeepTopK(logits, static_cast<uint32_t>(params.top_k));
+  const std::span<const float> kept = has_top_k ? std::span<const float>(kept_logits_) : logits;
+  const std::span<uint64_t> weights(weights_.data(), kept.size());
+  FillWeights(kept, logits[best], params.temperature, weight_one_, weights);
 
-  // The best passes both tests, so the mass is at least weight_one_.
-  const auto passes = [&](const Candidate& candidate) {
-    return candidate.weight >= least_weight && !RanksBefore(last, candidate);
-  };
-  uint64_t mass = 0;
-  for (const Candidate& candidate : kept_) mass += passes(candidate) ? candidate.weight : 0;
+  if (params.top_p < 1.0f) {
+    const Candidate last = LastOfTopP(kept, weights, params.top_p);
+    for (size_t i = 0; i < kept.size(); ++i)
+      if (kept[i] < last.logit || (kept[i] == last.logit && i > static_cast<size_t>(last.id)))
+        weights[i] = 0;
+  }
+  const auto least_weight = static_cast<uint64_t>(std::ceil(double{params.min_p} * weight_one_));
+  uint64_t mass = 0;  // at least weight_one_: the best is never dropped
+  for (uint64_t& weight : weights) {
+    weight = weight < least_weight ? 0 : weight;
+    mass += weight;
+  }
+
   // Uniform in [0, mass): the high half of a 128-bit product. Its bias is below mass / 2^64.
   auto rest = static_cast<uint64_t>(static_cast<unsigned __int128>(random) * mass >> 64);
-  for (const Candidate& candidate : kept_) {
-    if (!passes(candidate)) continue;
-    if (rest < candidate.weight) return candidate.id;
-    rest -= candidate.weight;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (rest < weights[i]) return has_top_k ? kept_ids_[i] : static_cast<TokenId>(i);
+    rest -= weights[i];
   }
   return best;  // not reached: rest < mass
 }
 
-void Sampler::Keep(std::span<const float> logits, const Candidate& last, float best,
-                   float temperature) {
-  kept_.clear();
-  if (last.logit > -kInfinity) {
-    for (size_t i = 0; i < logits.size(); ++i) {
-      Candidate candidate{.logit = logits[i], .id = static_cast<TokenId>(i), .weight = 0};
-      if (logits[i] < last.logit || RanksBefore(last, candidate)) continue;
-      candidate.weight = Weight(logits[i], best, temperature);
-      if (candidate.weight > 0) kept_.push_back(candidate);
-    }
-    return;
-  }
-  // In blocks, so that the compiler can use vectors for the exps.
-  constexpr size_t kBlock = 64;
-  uint64_t weights[kBlock];
-  for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
-    const size_t block_len = std::min(kBlock, logits.size() - begin);
-    for (size_t i = 0; i < block_len; ++i)
-      weights[i] = Weight(logits[begin + i], best, temperature);
-    for (size_t i = 0; i < block_len; ++i)
-      if (weights[i] > 0)
-        kept_.push_back({logits[begin + i], static_cast<TokenId>(begin + i), weights[i]});
-  }
-}
-
-uint64_t Sampler::Weight(float logit, float best, float temperature) const {
-  const double ratio = ExpOfNegative((double{logit} - double{best}) / double{temperature});
-  return static_cast<uint64_t>(static_cast<int64_t>(ratio * weight_one_ + 0.5));
-}
-
-// A heap of the k best so far, the worst of them in front.
-Sampler::Candidate Sampler::LastOfTopK(std::span<const float> logits, uint32_t k) {
+void Sampler::KeepTopK(std::span<const float> logits, uint32_t k) {
+  // A heap of the k best so far, the worst of them in front.
   rank_.clear();
   for (uint32_t i = 0; i < k; ++i)
     rank_.push_back({.logit = logits[i], .id = static_cast<TokenId>(i), .weight = 0});
@@ -199,20 +195,27 @@ Sampler::Candidate Sampler::LastOfTopK(std::span<const float> logits, uint32_t k
     rank_.back() = {.logit = logits[i], .id = static_cast<TokenId>(i), .weight = 0};
     std::push_heap(rank_.begin(), rank_.end(), RanksBefore);
   }
-  return rank_.front();
+  std::sort(rank_.begin(), rank_.end(),
+            [](const Candidate& a, const Candidate& b) { return a.id < b.id; });
+  kept_logits_.clear();
+  kept_ids_.clear();
+  for (const Candidate& candidate : rank_) {
+    kept_logits_.push_back(candidate.logit);
+    kept_ids_.push_back(candidate.id);
+  }
 }
 
-// Of kept_, the last of the fewest candidates, best first, that weigh at least top_p of all.
-Sampler::Candidate Sampler::LastOfTopP(float top_p) {
+Sampler::Candidate Sampler::LastOfTopP(std::span<const float> kept,
+                                       std::span<const uint64_t> weights, float top_p) {
   uint64_t total = 0;
-  for (const Candidate& candidate : kept_) total += candidate.weight;
+  for (const uint64_t w : weights) total += w;
   const auto wanted =
       std::min(total, static_cast<uint64_t>(std::ceil(double{top_p} * static_cast<double>(total))));
-  // All candidates lighter than this together weigh less than total - wanted: none is needed.
-  const uint64_t least_weight = (total - wanted) / kept_.size();
+  // All tokens lighter than this together weigh less than total - wanted: none is needed.
+  const uint64_t least_weight = std::max<uint64_t>(1, (total - wanted) / kept.size());
   rank_.clear();
-  for (const Candidate& candidate : kept_)
-    if (candidate.weight >= least_weight) rank_.push_back(candidate);
+  for (size_t i = 0; i < kept.size(); ++i)
+    if (weights[i] >= least_weight) rank_.push_back({kept[i], static_cast<TokenId>(i), weights[i]});
 
   // Halves the part that the answer is in: linear on average. `weight` is that of [0, begin).
   uint64_t weight = 0;

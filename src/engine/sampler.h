@@ -71,24 +71,27 @@ class Sampler {
   struct Candidate {
     float logit;
     TokenId id;
-    uint64_t weight;  // exp((logit - best) / temperature), fixed point
+    uint64_t weight;
   };
   // Candidates are in this order: the first is the best.
   static bool RanksBefore(const Candidate& a, const Candidate& b) {
     return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
   }
 
-  uint64_t Weight(float logit, float best, float temperature) const;
-  // Fills kept_ with the candidates of some weight that do not rank after `last`.
-  void Keep(std::span<const float> logits, const Candidate& last, float best, float temperature);
-  Candidate LastOfTopK(std::span<const float> logits, uint32_t k);
-  Candidate LastOfTopP(float top_p);
   TokenId Draw(std::span<const float> logits, TokenId best, const SamplingParams& params,
                uint64_t random);
+  // Fills kept_logits_ and kept_ids_ with the k best, by rising id.
+  void KeepTopK(std::span<const float> logits, uint32_t k);
+  // The last of the fewest tokens, best first, that weigh at least top_p of all. Its id is a place.
+  Candidate LastOfTopP(std::span<const float> kept, std::span<const uint64_t> weights, float top_p);
 
   uint32_t num_tokens_;
-  double weight_one_;            // the weight of probability ratio 1
-  std::vector<Candidate> kept_;  // by rising id
+  double weight_one_;  // the weight of the best token, a power of two
+  // exp((logit - best) / temperature) in fixed point; 0 is dropped. Integers, so that sums have no
+  // order.
+  std::vector<uint64_t> weights_;
+  std::vector<float> kept_logits_;
+  std::vector<TokenId> kept_ids_;
   std::vector<Candidate> rank_;  // scratch of the selections
 };
 

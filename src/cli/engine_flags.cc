@@ -1,0 +1,121 @@
+#include "cli/engine_flags.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <random>
+
+#include "base/errors.h"
+#include "base/instruction_set.h"
+#include "cli/progress_bar.h"
+
+namespace quire {
+namespace {
+
+StatusOr<ActivationForm> ParseActivations(const std::string& name) {
+  if (name == "int8") return ActivationForm::kInt8;
+  if (name == "f32") return ActivationForm::kF32;
+  return InvalidArgument("--activations {}: use int8 (fast) or f32 (exact)", name);
+}
+
+}  // namespace
+
+void AddModelArgument(CLI::App& command, EngineFlags& flags) {
+  command.add_option("MODEL", flags.model_path, "A model file (GGUF)")->required();
+}
+
+void AddEngineFlags(CLI::App& command, EngineFlags& flags, bool with_threads) {
+  AddModelArgument(command, flags);
+  if (with_threads)
+    command.add_option("-t,--threads", flags.num_threads,
+                       "Worker threads; 0: the cores this process may use (default 0)");
+  command.add_option("--kv", flags.kv, "KV codec: f16 or f32 (default f16)");
+  command.add_option("--kv-memory", flags.kv_memory,
+                     "Budget of the KV pages, such as 2GiB (default: half of the free memory)");
+  command.add_option("--page-size", flags.page_size,
+                     "Tokens in a page, a multiple of 16 (default 64)");
+  command.add_option("--activations", flags.activations,
+                     "Inputs of products with quantised weights: int8 (fast) or f32 (exact) "
+                     "(default int8)");
+  command.add_option(
+      "--context", flags.context_len,
+      "Most tokens of a conversation; 0: what the model was trained for (default 0)");
+  command.add_option("--chunk", flags.chunk_len,
+                     "Most prompt tokens computed in one step, 1 to 4096 (default 512)");
+}
+
+void AddSamplingFlags(CLI::App& command, SamplingFlags& flags) {
+  command.add_option("--temp", flags.params.temperature,
+                     "Temperature, 0 to 2; 0: always the likeliest token (default 0.8)");
+  command.add_option("--top-k", flags.params.top_k,
+                     "Keep the k likeliest tokens; 0: all (default 40)");
+  command.add_option("--top-p", flags.params.top_p,
+                     "Keep the likeliest tokens that together reach this, 0 to 1 (default 0.95)");
+  command.add_option("--min-p", flags.params.min_p,
+                     "Keep tokens with at least this share of the best one's probability, 0 to 1 "
+                     "(default 0.05)");
+  command.add_option("--seed", flags.seed,
+                     "Seed of the random numbers; -1: another one each time (default -1)");
+}
+
+StatusOr<EngineOptions> ToEngineOptions(const EngineFlags& flags) {
+  EngineOptions options;
+  options.num_threads = flags.num_threads;
+  options.page_size = flags.page_size;
+  options.context_len = flags.context_len;
+  options.chunk_len = flags.chunk_len;
+  const char* forced = std::getenv("QUIRE_CPU");
+  QUIRE_ASSIGN_OR_RETURN(
+      options.instruction_set,
+      ChooseInstructionSet(forced == nullptr ? std::nullopt
+                                             : std::optional<std::string_view>(forced)));
+  QUIRE_ASSIGN_OR_RETURN(options.kv_codec, ParseKvCodec(flags.kv));
+  QUIRE_ASSIGN_OR_RETURN(options.activations, ParseActivations(flags.activations));
+  if (!flags.kv_memory.empty()) {
+    auto bytes = ParseBytes(flags.kv_memory);
+    if (!bytes.ok()) return bytes.status().WithContext("--kv-memory");
+    options.kv_memory_bytes = bytes.value();
+  }
+  return options;
+}
+
+StatusOr<SamplingParams> ToSamplingParams(const SamplingFlags& flags) {
+  SamplingParams params = flags.params;
+  if (flags.seed >= 0) {
+    params.seed = static_cast<uint64_t>(flags.seed);
+  } else if (flags.seed == -1) {
+    params.seed = std::random_device()();  // 32 bits, so that it can be given again
+  } else {
+    return InvalidArgument("--seed {}: need 0 or more, or -1 for another one each time",
+                           flags.seed);
+  }
+  QUIRE_RETURN_IF_ERROR(params.Validate());
+  return params;
+}
+
+StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineFlags& flags) {
+  QUIRE_ASSIGN_OR_RETURN(const EngineOptions options, ToEngineOptions(flags));
+  ProgressBar bar("loading");
+  return Engine::Load(flags.model_path, options,
+                      [&](uint64_t done, uint64_t total) { bar.Show(done, total); });
+}
+
+StatusOr<uint64_t> ParseBytes(std::string_view text) {
+  const struct {
+    std::string_view name;
+    double factor;
+  } units[] = {{"", 1},         {"B", 1},        {"KB", 1e3},    {"MB", 1e6},
+               {"GB", 1e9},     {"K", 0x1p10},   {"M", 0x1p20},  {"G", 0x1p30},
+               {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}};
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  if (error == std::errc() && std::isfinite(value) && value > 0)
+    for (const auto& known : units)
+      if (known.name == unit && value * known.factor < 0x1p62)
+        return static_cast<uint64_t>(value * known.factor);
+  return InvalidArgument("'{}' is no size: write for example 512MiB or 4GiB", text);
+}
+
+}  // namespace quire

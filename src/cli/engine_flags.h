@@ -1,0 +1,46 @@
+// The flags of all commands that load an engine, in one table: flag, default, range, help.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/sampler.h"
+
+namespace quire {
+
+struct EngineFlags {
+  std::string model_path;
+  int num_threads = 0;
+  std::string kv = "f16";
+  std::string kv_memory;  // "4GiB"; empty: half of the free memory
+  uint32_t page_size = 64;
+  std::string activations = "int8";
+  uint32_t context_len = 0;
+  uint32_t chunk_len = 512;
+};
+
+struct SamplingFlags {
+  SamplingParams params;
+  int64_t seed = -1;  // negative: another one each time
+};
+
+// `command` gets the flags; the struct must outlive its parsing.
+void AddModelArgument(CLI::App& command, EngineFlags& flags);
+void AddEngineFlags(CLI::App& command, EngineFlags& flags, bool with_threads);
+void AddSamplingFlags(CLI::App& command, SamplingFlags& flags);
+
+// QUIRE_CPU and the words of the flags, checked. kInvalidArgument names the flag.
+StatusOr<EngineOptions> ToEngineOptions(const EngineFlags& flags);
+// Ranges checked; the seed drawn if none was given.
+StatusOr<SamplingParams> ToSamplingParams(const SamplingFlags& flags);
+
+// Loads the model with a progress bar on stderr, if that is a terminal.
+StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineFlags& flags);
+
+// "512 MiB", "4GiB", "1000000" to bytes. Units: B, KB, MB, GB, KiB, MiB, GiB and K, M, G (binary).
+StatusOr<uint64_t> ParseBytes(std::string_view text);
+
+}  // namespace quire

@@ -1,0 +1,60 @@
+// Generation: one answer to one prompt, token by token.
+//
+// Joins the engine (logits), the sampler (the next token) and, where the model has text, the
+// detokenizer. Not here: batches and schedules (a later layer), chat templates (text/).
+//
+// Threading: as the engine.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/sampler.h"
+#include "text/tokenizer.h"
+
+namespace quire {
+
+enum class FinishReason {
+  kEndOfAnswer,  // the model said so
+  kMaxTokens,    // as many as were asked for
+  kContextFull,  // the context holds no more
+  kCancelled,
+};
+std::string_view FinishReasonName(FinishReason reason);  // "stop", "length", "context", "cancelled"
+
+struct GenerationParams {
+  SamplingParams sampling;
+  uint32_t max_tokens = 0;  // 0: until the model ends or the context is full
+  bool ignore_end = false;  // go on past end-of-generation tokens
+};
+
+struct Generation {
+  std::vector<TokenId> ids;  // the answer, without the token that ended it
+  std::string text;          // of ids; empty if the model has no text
+  FinishReason finish_reason = FinishReason::kEndOfAnswer;
+  uint32_t num_cached = 0;         // prompt tokens whose KV was there already
+  double prompt_seconds = 0;       // to compute the rest of the prompt
+  double first_token_seconds = 0;  // to the first token, from the call
+  double decode_seconds = 0;       // all tokens after the first
+};
+
+// Answers `prompt`, all its ids from the start of the conversation. What `sequence` holds of them
+// is used again; the rest is forgotten. Afterwards `sequence` holds the prompt and the answer, as
+// far as they are computed.
+//
+// `on_text` (may be empty) gets each piece of text as soon as it is whole characters.
+// `tokenizer` may have no text. Errors: those of Engine::Compute and Sampler::Sample.
+StatusOr<Generation> Generate(Engine& engine, Sequence& sequence, const Tokenizer& tokenizer,
+                              std::span<const TokenId> prompt, const GenerationParams& params,
+                              const std::function<void(std::string_view)>& on_text,
+                              const std::atomic<bool>* cancelled = nullptr);
+
+}  // namespace quire
