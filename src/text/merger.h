@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -41,7 +42,7 @@ class Merger {
 
  private:
   // Where a scan for each merge (n^2 small steps) costs as much as the heap: measured with gpt-2's
-  // vocabulary on prose.
+  // vocabulary on words of random letters.
   static constexpr size_t kMaxScanned = 48;
   static constexpr uint32_t kEnd = UINT32_MAX;
 

@@ -15,6 +15,9 @@ constexpr const char* kDigit = R"re(\p{N})re";
 constexpr const char* kNewline = R"re([\r\n])re";
 constexpr const char* kCjk = R"re([\x{4E00}-\x{9FA5}\x{800}-\x{4E00}\x{AC00}-\x{D7FF}]+)re";
 
+// As "\s+$", which would try again from each space of a run that is not at the end: quadratic.
+constexpr const char* kSpaceAtEnd = R"re((?<!\s)\s+$)re";
+
 // A fixed list of cased letters; no Unicode property equals it.
 constexpr const char* kDeepSeekWord =
     R"re(\s?[A-Za-z\x{B5}\x{C0}-\x{D6}\x{D8}-\x{F6}\x{F8}-\x{1BA}\x{1BC}-\x{1BF}\x{1C4}-\x{293})re"
@@ -45,7 +48,7 @@ constexpr const char* kDeepSeekLlmStages[] = {
     kNewline,
     kDeepSeekWord,
     R"re(\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]+)re",
-    R"re(\s+$)re",
+    kSpaceAtEnd,
     kCjk,
     R"re(\p{N}+)re"};
 
