@@ -42,8 +42,8 @@ function(quire_library name)
 endfunction()
 
 # quire_tests(base SOURCES a_test.cc ... DEPS lib ... [LABEL unit]): one test program of a folder.
-# Labels: unit (default), property, golden, e2e. Slow tests bear "Slow" in their suite's name and
-# get the label slow as well.
+# Labels: unit (default), property, golden, e2e. Suites whose name ends in "Slow" become a test
+# NAME_slow of their own, with the label slow as well.
 function(quire_tests name)
   cmake_parse_arguments(arg "" "LABEL" "SOURCES;DEPS" ${ARGN})
   if(NOT QUIRE_BUILD_TESTS)
@@ -56,7 +56,18 @@ function(quire_tests name)
   add_executable(${name}_test ${arg_SOURCES})
   target_link_libraries(${name}_test PRIVATE ${arg_DEPS} quire_test_data GTest::gmock GTest::gtest_main)
 
-  add_test(NAME ${name} COMMAND ${name}_test --gtest_brief=1)
+  set(slow "")
+  foreach(source IN LISTS arg_SOURCES)
+    file(STRINGS ${source} suites REGEX "^TEST(_F|_P)?\\([A-Za-z0-9]*Slow,")
+    list(APPEND slow ${suites})
+  endforeach()
+  if(slow)
+    add_test(NAME ${name} COMMAND ${name}_test --gtest_brief=1 --gtest_filter=-*Slow.*)
+    add_test(NAME ${name}_slow COMMAND ${name}_test --gtest_brief=1 --gtest_filter=*Slow.*)
+    set_tests_properties(${name}_slow PROPERTIES LABELS "${arg_LABEL};slow" TIMEOUT 1500)
+  else()
+    add_test(NAME ${name} COMMAND ${name}_test --gtest_brief=1)
+  endif()
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT 1500)
 endfunction()
 
