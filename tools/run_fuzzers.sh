@@ -3,8 +3,8 @@
 #
 #   tools/run_fuzzers.sh SECONDS [NAME...]     NAME: as in fuzz_NAME; without one, all that there are
 #
-# Seeds: tests/fuzz/corpus/NAME, words: tests/fuzz/NAME.dict, both only where they exist. What it finds
-# new is kept in build/fuzz/corpus/NAME, so that a later run goes on from there; an input that breaks
+# Seeds: tests/fuzz/corpus/NAME and build/fuzz/NAME-seeds (tools/fuzz_gguf.sh makes one), words:
+# tests/fuzz/NAME.dict, all only where they exist. What it finds new is kept in build/fuzz/corpus/NAME, so that a later run goes on from there; an input that breaks
 # something is written to build/fuzz/found/ and named. Exit code 1 then.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -33,6 +33,7 @@ for name in "${names[@]}"; do
   [ -f "tests/fuzz/$name.dict" ] && options+=("-dict=tests/fuzz/$name.dict")
   folders=("$corpus")
   [ -d "tests/fuzz/corpus/$name" ] && folders+=("tests/fuzz/corpus/$name")
+  [ -d "build/fuzz/$name-seeds" ] && folders+=("build/fuzz/$name-seeds")
   log=build/fuzz/$name.log
   if "$program" "${options[@]}" "${folders[@]}" >"$log" 2>&1 </dev/null; then
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
