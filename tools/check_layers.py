@@ -7,7 +7,8 @@ Usage: tools/check_layers.py [ROOT]
    table, and this checks that too). Folders, not files: src/text/jinja belongs to text.
 2. CMake agrees: a library's DEPS lie on the folder's line, and each folder it includes is in the
    closure of its DEPS.
-3. Own files are included as "layer/file.h" from src (in tests also from tests) and are there; no file includes itself in a circle.
+3. Own files are included as "layer/file.h" from src (in tests also from tests) and are there; no
+   file includes itself in a circle.
 4. x.cc and x_test.cc include x.h first, which proves that x.h can be included alone. (Sources that
    Highway compiles once for each instruction set must start with its own lines.)
 5. No source file is longer than 400 lines.
@@ -57,7 +58,8 @@ class Tree:
         return path.relative_to(self.root).parts[:2] == ("tests", "data")
 
     def _read(self, path):
-        self.texts[path.relative_to(self.root).as_posix()] = path.read_text(encoding="utf-8", errors="replace")
+        name = path.relative_to(self.root).as_posix()
+        self.texts[name] = path.read_text(encoding="utf-8", errors="replace")
 
     def sources(self):
         return {name: text for name, text in self.texts.items() if name.endswith(SOURCES)}
@@ -100,7 +102,8 @@ def check_includes(tree):
                 yield name, number, f'"{path}" is not under src; other people\'s headers go in <>'
                 continue
             if layer and top in LAYERS and top != layer and top not in LAYERS[layer]:
-                yield name, number, f"{layer} may not include {top}: its line is '{' '.join(sorted(LAYERS[layer])) or '-'}'"
+                line = " ".join(sorted(LAYERS[layer])) or "-"
+                yield name, number, f"{layer} may not include {top}: its line is '{line}'"
             if path == "base/test_data.h" and not is_test(name):
                 yield name, number, "only tests may include base/test_data.h"
 
@@ -181,7 +184,8 @@ def check_cmake(tree):
             for number, path, quoted in includes(text):
                 top = path.split("/")[0]
                 if quoted and top in LAYERS[layer] and top not in reached:
-                    yield name, number, f"includes {top}, but no library of {layer} has quire_{top} in its DEPS"
+                    yield name, number, (f"includes {top}, but no library of {layer} has "
+                                         f"quire_{top} in its DEPS")
 
 
 def check_first_include(tree):
@@ -194,7 +198,8 @@ def check_first_include(tree):
             continue
         first = next(iter(includes(text)), None)
         if first is None or first[1] != header:
-            yield name, first[0] if first else 1, f'"{header}" must be the first include, so that it stands alone'
+            what = f'"{header}" must be the first include, so that it stands alone'
+            yield name, first[0] if first else 1, what
 
 
 def check_text(tree):

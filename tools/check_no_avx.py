@@ -22,8 +22,8 @@ import sys
 FUNCTION = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 KERNEL = re.compile(r"N_AVX[23]")
 # VEX and EVEX mnemonics all begin with v; verr, verw and the vm* of virtual machines are others.
-AVX = re.compile(r"\t(v(?!err\b|erw\b|m[a-z]*(call|clear|launch|mcall|ptr|read|resume|write|xoff|xon|func|run|load|save)\b)"
-                 r"[a-z0-9]+)\b|%[yz]mm[0-9]|%k[0-7]\b")
+VIRTUAL_MACHINES = "call|clear|func|launch|load|mcall|ptrld|ptrst|read|resume|run|save|write|xoff|xon"
+AVX = re.compile(rf"\t(v(?!err\b|erw\b|m({VIRTUAL_MACHINES})[lq]?\b)[a-z0-9]+)\b|%[yz]mm[0-9]|%k[0-7]\b")
 
 
 def avx_outside_kernels(disassembly):

@@ -26,8 +26,10 @@ class CheckNoAvxTest(unittest.TestCase):
 
     def test_avx_elsewhere_is_a_fault_named_once(self):
         for instruction in ("vaddps %ymm1,%ymm0,%ymm0", "vaddss %xmm1,%xmm0,%xmm0",
-                            "vmovups %zmm0,(%rdi)", "kmovw  %k1,%eax", "vzeroupper", "vmulss (%rdi),%xmm0,%xmm1"):
-            text = f"0000 <_ZN5quire4InitEv>:\n   0:\t{instruction}\n   4:\t{instruction}\n0010 <g>:\n  10:\tret"
+                            "vmovups %zmm0,(%rdi)", "kmovw  %k1,%eax", "vzeroupper",
+                            "vmulss (%rdi),%xmm0,%xmm1"):
+            text = (f"0000 <_ZN5quire4InitEv>:\n   0:\t{instruction}\n   4:\t{instruction}\n"
+                    "0010 <g>:\n  10:\tret")
             self.assertEqual(faults(text), ["_ZN5quire4InitEv"], instruction)
 
 

@@ -14,8 +14,10 @@ import report_skips  # noqa: E402
 
 GTEST = """<testsuites><testsuite name="S">
 <testcase name="Runs" status="run" result="completed" classname="S"/>
-<testcase name="A" status="run" result="skipped" classname="S"><skipped message="a.cc:7&#x0A;no model&#x0A;"/></testcase>
-<testcase name="B" status="run" result="skipped" classname="S"><skipped message="a.cc:9&#x0A;no model&#x0A;"/></testcase>
+<testcase name="A" status="run" result="skipped" classname="S">
+<skipped message="a.cc:7&#x0A;no model&#x0A;"/></testcase>
+<testcase name="B" status="run" result="skipped" classname="S">
+<skipped message="a.cc:9&#x0A;no model&#x0A;"/></testcase>
 </testsuite></testsuites>"""
 CTEST = """<testsuite><testcase name="passed" status="run"><system-out/></testcase>
 <testcase name="compare" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/>

@@ -4,8 +4,9 @@
 #   tools/run_fuzzers.sh SECONDS [NAME...]     NAME: as in fuzz_NAME; without one, all that there are
 #
 # Seeds: tests/fuzz/corpus/NAME and build/fuzz/NAME-seeds (tools/fuzz_gguf.sh makes one), words:
-# tests/fuzz/NAME.dict, all only where they exist. What it finds new is kept in build/fuzz/corpus/NAME, so that a later run goes on from there; an input that breaks
-# something is written to build/fuzz/found/ and named. Exit code 1 then.
+# tests/fuzz/NAME.dict, all only where they exist. What it finds new is kept in build/fuzz/corpus/NAME,
+# so that a later run goes on from there; an input that breaks something is written to
+# build/fuzz/found/ and named. Exit code 1 then.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
