@@ -158,7 +158,7 @@ def render(template, messages, extra):
         return template.render(messages=messages, **extra)
     except Raised as error:
         return {"error": str(error)}
-    except (TypeError, ValueError, jinja2.TemplateError) as error:
+    except (TypeError, ValueError, ArithmeticError, LookupError, jinja2.TemplateError) as error:
         return {"fails": type(error).__name__}
 
 
@@ -190,4 +190,5 @@ def main():
     print()
 
 
-main()
+if __name__ == "__main__":
+    main()

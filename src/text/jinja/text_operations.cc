@@ -62,14 +62,10 @@ StatusOr<Value> SplitAtSpace(Runtime* runtime, const MarkedText& text, int64_t m
   const std::string_view bytes = text.bytes();
   for (size_t at = SkipSpace(bytes, 0); at < bytes.size(); --most) {
     size_t end = at;
-    if (most == 0) {
-      end = TrailingSpaceStart(bytes, at);
-    } else {
-      while (end < bytes.size()) {
-        const CodePoint c = Decode(bytes, end);
-        if (IsSpace(c.value)) break;
-        end += c.length;
-      }
+    while (end < bytes.size()) {
+      const CodePoint c = Decode(bytes, end);
+      if (most != 0 && IsSpace(c.value)) break;  // the last piece keeps all that is behind
+      end += c.length;
     }
     QUIRE_RETURN_IF_ERROR(pieces.Add(at, end));
     if (most == 0) break;
