@@ -21,8 +21,8 @@ double Half(const std::byte* at) {
   const double sign = (bits & 0x8000) != 0 ? -1.0 : 1.0;
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
   if (exponent == 31) return fraction == 0 ? sign * INFINITY : NAN;
-  if (exponent == 0) return sign * std::ldexp(fraction, -24);
-  return sign * std::ldexp(1024 + fraction, exponent - 25);
+  if (exponent == 0) return sign * fraction * 0x1p-24;
+  return sign * (1024 + fraction) * (uint32_t{1} << exponent) * 0x1p-25;
 }
 
 // The upper half of an f32.
