@@ -5,13 +5,22 @@
 
 #include "base/errors.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace quire {
 namespace {
 
 #if defined(__x86_64__)
+// __builtin_cpu_supports("f16c") is not known to clang 14.
+bool HasF16c() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
 bool HasAvx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+         __builtin_cpu_supports("bmi2") && HasF16c();
 }
 bool HasAvx512() {
   return HasAvx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&

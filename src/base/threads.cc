@@ -34,15 +34,16 @@ ThreadTeam::~ThreadTeam() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadTeam::Run(const std::function<void(int worker)>& job) {
+void ThreadTeam::RunErased(ErasedJob call, void* job) {
   if (num_threads_ == 1) {
-    job(0);
+    call(job, 0);
     return;
   }
-  job_ = &job;
+  call_ = call;
+  job_ = job;
   job_number_.fetch_add(1, std::memory_order_release);
   job_number_.notify_all();
-  job(0);
+  call(job, 0);
   Barrier();
 }
 
@@ -52,7 +53,7 @@ void ThreadTeam::WorkerLoop(int worker) {
     WaitForChange(job_number_, seen);
     ++seen;
     if (stopping_) return;
-    (*job_)(worker);
+    call_(job_, worker);
     Barrier();
   }
 }

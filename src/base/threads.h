@@ -12,8 +12,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace quire {
@@ -28,7 +28,13 @@ class ThreadTeam {
   int num_threads() const { return num_threads_; }
 
   // Runs job(worker) on all workers, worker in [0, num_threads), and returns when all are done.
-  void Run(const std::function<void(int worker)>& job);
+  // Allocates nothing.
+  template <class Job>
+  void Run(Job&& job) {
+    using Plain = std::remove_reference_t<Job>;
+    RunErased([](void* j, int worker) { (*static_cast<Plain*>(j))(worker); },
+              const_cast<void*>(static_cast<const void*>(&job)));
+  }
 
   // Runs item(i) for every i in [0, num_items), each once, spread over the workers; returns when
   // all are done. What the items wrote is then visible to all workers.
@@ -48,13 +54,16 @@ class ThreadTeam {
   void Barrier();
 
  private:
+  using ErasedJob = void (*)(void* job, int worker);
+  void RunErased(ErasedJob call, void* job);
   void WorkerLoop(int worker);
   // Returns once `word` differs from `old`.
   static void WaitForChange(std::atomic<int>& word, int old);
 
   const int num_threads_;
   std::vector<std::thread> threads_;
-  const std::function<void(int)>* job_ = nullptr;
+  ErasedJob call_ = nullptr;
+  void* job_ = nullptr;
   bool stopping_ = false;
 
   alignas(64) std::atomic<int> job_number_{0};

@@ -87,7 +87,9 @@ StatusOr<std::unique_ptr<Engine>> Engine::Load(
 }
 
 Sequence Engine::NewSequence() {
-  return Sequence(PageTable(parts_->pool.get(), options_.page_size));
+  Sequence sequence(PageTable(parts_->pool.get(), options_.page_size, options_.context_len));
+  sequence.tokens_.reserve(options_.context_len);  // decode steps allocate nothing
+  return sequence;
 }
 
 Status Engine::CheckInput(const SequenceInput& input) const {

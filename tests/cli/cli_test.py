@@ -1,0 +1,236 @@
+"""The program as a user meets it: exit codes, streams, JSON, Ctrl-C. Run by ctest.
+
+Usage: cli_test.py QUIRE SOURCE_DIR [unittest arguments]
+"""
+
+import json
+import os
+import pathlib
+import pty
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+QUIRE = sys.argv[1]
+SOURCE_DIR = pathlib.Path(sys.argv[2])
+MODEL = str(SOURCE_DIR / "tests/data/models/llama-gqa.gguf")  # ids only: it has no tokenizer
+TEXT_MODEL = os.environ.get("QUIRE_TEST_TEXT_MODEL") or str(
+    SOURCE_DIR / "../shared/data/models/stories260K/stories260K-f32.gguf")
+CHAT_MODEL = pathlib.Path.home() / ".cache/quire/models/SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+def run(*arguments, stdin="", env=None):
+    return subprocess.run(
+        [QUIRE, *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, **(env or {})})
+
+
+def needs(path):
+    return unittest.skipUnless(pathlib.Path(path).exists(), f"{pathlib.Path(path).name} is absent")
+
+
+class ExitCodes(unittest.TestCase):
+
+    def check(self, result, code, words):
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertIn(words, result.stderr)
+        self.assertEqual(result.stdout, "")
+
+    def test_help_and_version_are_no_errors(self):
+        for arguments in (["--help"], ["--version"], ["run", "--help"], ["bench", "--help"]):
+            result = run(*arguments)
+            self.assertEqual(result.returncode, 0, arguments)
+            self.assertTrue(result.stdout)
+
+    def test_wrong_words_give_2(self):
+        self.check(run("run", MODEL, "--no-such-flag"), 2, "--no-such-flag")
+        self.check(run("run", MODEL, "--prompt-ids", "1", "--temp", "-1"), 2, "temperature")
+        self.check(run("run", MODEL, "--prompt-ids", "1 x"), 2, "no token id")
+        self.check(run("run", MODEL, "--prompt-ids", "1", "--kv", "q8"), 2, "q8")
+        self.check(run("run", MODEL, "--prompt-ids", "1", "--kv-memory", "lots"), 2, "--kv-memory")
+        self.check(run("run", MODEL, "--prompt-ids", "1", "--page-size", "17"), 2, "17")
+        self.check(run("run", MODEL, "--prompt-ids", "999999"), 2, "999999")
+
+    def test_a_missing_file_gives_2_and_names_it(self):
+        self.check(run("run", "/no/such.gguf", "-p", "x"), 2, "/no/such.gguf")
+        self.check(run("inspect", "/no/such.gguf"), 2, "/no/such.gguf")
+
+    def test_a_damaged_file_gives_3_and_names_it(self):
+        with tempfile.NamedTemporaryFile(suffix=".gguf") as file:
+            data = pathlib.Path(MODEL).read_bytes()
+            file.write(data[:len(data) // 2])
+            file.flush()
+            self.check(run("run", file.name, "--prompt-ids", "1"), 3, file.name)
+
+    def test_a_model_without_a_tokenizer_says_so(self):
+        self.check(run("run", MODEL, "--raw", "-p", "hello"), 2, "no tokenizer")
+        self.check(run("tokenize", MODEL, "-p", "hello"), 2, "no tokenizer")
+
+    def test_unknown_instruction_sets_are_errors(self):
+        self.check(run("run", MODEL, "--prompt-ids", "1", env={"QUIRE_CPU": "sse9"}), 2, "sse9")
+
+    def test_what_can_never_fit_is_refused_with_the_numbers(self):
+        self.check(run("run", MODEL, "--prompt-ids", "1", "--kv-memory", "4KiB"), 2, "--kv-memory")
+        ids = " ".join(["1"] * 200)
+        result = run("run", MODEL, "--prompt-ids", ids, "--kv-memory", "80KiB")
+        self.check(result, 3, "need 4 pages, 2 of 2 free")
+
+
+class Run(unittest.TestCase):
+
+    def test_json_has_ids_timings_and_memory(self):
+        result = run("run", MODEL, "--prompt-ids", "1, 2 3", "-n", "8", "--temp", "0", "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        answer = json.loads(result.stdout)
+        self.assertEqual(answer["prompt_ids"], [1, 2, 3])
+        self.assertEqual(len(answer["ids"]), 8)
+        self.assertEqual(answer["finish_reason"], "length")
+        self.assertGreater(answer["timings"]["prompt_seconds"], 0)
+        self.assertGreater(answer["memory"]["kv_held_bytes"], 0)
+
+    def test_the_same_seed_gives_the_same_ids(self):
+        answers = [
+            json.loads(run("run", MODEL, "--prompt-ids", "7 9", "-n", "20", "--seed", seed,
+                           "--json", "-t", threads).stdout)["ids"]
+            for seed, threads in ((5, 1), (5, 2), (6, 1))
+        ]
+        self.assertEqual(answers[0], answers[1])
+        self.assertNotEqual(answers[0], answers[2])
+
+    def test_every_instruction_set_gives_the_same_ids(self):
+        ids = set()
+        for name in ("portable", "avx2", "avx512"):
+            result = run("run", MODEL, "--prompt-ids", "3 1 4", "-n", "12", "--temp", "0", "--json",
+                         env={"QUIRE_CPU": name})
+            if result.returncode == 3:
+                continue  # this machine lacks it
+            ids.add(tuple(json.loads(result.stdout)["ids"]))
+        self.assertEqual(len(ids), 1)
+
+    @needs(TEXT_MODEL)
+    def test_text_goes_to_stdout_and_the_summary_to_stderr(self):
+        for arguments, stdin in ((["-p", "Once upon a time"], ""), ([], "Once upon a time")):
+            result = run("run", TEXT_MODEL, "--raw", "--temp", "0", "-n", "16", *arguments,
+                         stdin=stdin)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertTrue(result.stdout.startswith(", there was a little girl"), result.stdout)
+            self.assertIn("tokens/s", result.stderr)
+            self.assertNotIn("\033", result.stdout + result.stderr)
+
+    @needs(TEXT_MODEL)
+    def test_chat_without_a_template_says_what_to_give(self):
+        result = run("run", TEXT_MODEL, "-p", "hello")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--chat-template", result.stderr)
+
+    def test_a_closed_pipe_is_no_crash(self):
+        process = subprocess.Popen(
+            [QUIRE, "run", MODEL, "--prompt-ids", "1", "-n", "50"], stdout=subprocess.PIPE)
+        process.stdout.close()
+        self.assertIn(process.wait(timeout=60), (0, 1))
+
+    def test_ctrl_c_stops_the_answer(self):
+        process = subprocess.Popen(
+            [QUIRE, "run", MODEL, "--prompt-ids", "1", "--context", "1000000", "--json"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertEqual(json.loads(output)["finish_reason"], "cancelled")
+
+
+@needs(CHAT_MODEL)
+class Chat(unittest.TestCase):
+
+    def setUp(self):
+        self.unread = ""
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.execv(QUIRE, [QUIRE, "run", str(CHAT_MODEL), "--temp", "0", "--ignore-end"])
+
+    def tearDown(self):
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+        os.close(self.terminal)
+
+    def more(self, seconds=60):
+        if not select.select([self.terminal], [], [], seconds)[0]:
+            self.fail(f"no output for {seconds} s after: {self.unread}")
+        try:
+            self.unread += os.read(self.terminal, 4096).decode(errors="replace")
+        except OSError:
+            self.fail("ended early: " + self.unread)
+
+    def read_until(self, words):
+        while words not in self.unread:
+            self.more()
+        text, self.unread = self.unread.split(words, 1)
+        return text
+
+    def ask_and_interrupt(self, words):
+        """Stops the answer as soon as some of it is there; returns its summary."""
+        self.read_until("> ")
+        os.write(self.terminal, words.encode() + b"\n")
+        self.read_until(words)
+        while len(self.unread) < 20:
+            self.more()
+        os.write(self.terminal, b"\x03")
+        return self.read_until("tokens/s | KV")
+
+    def test_history_is_used_and_ctrl_c_stops_only_the_answer(self):
+        self.ask_and_interrupt("What is the sea?")
+        summary = self.ask_and_interrupt("And what is a mountain?")
+        cached = int(summary.split(" cached")[0].rsplit("(", 1)[1])
+        self.assertGreater(cached, 30)  # the first turn was not computed again
+        self.read_until("> ")
+        os.write(self.terminal, b"/exit\n")
+        self.assertEqual(os.waitpid(self.pid, 0)[1], 0)
+
+
+class OtherCommands(unittest.TestCase):
+
+    def test_inspect_prints_shapes_and_json(self):
+        text = run("inspect", MODEL)
+        self.assertEqual(text.returncode, 0, text.stderr)
+        self.assertIn("architecture      llama", text.stdout)
+        report = json.loads(run("inspect", MODEL, "--tensors", "--json").stdout)
+        self.assertEqual(report["shape"]["num_kv_heads"], 2)
+        self.assertEqual(report["kv_bytes_per_token"]["f16"], 4 * 2 * (16 + 16) * 2)
+        self.assertEqual(len(report["tensors"]), report["num_tensors"])
+
+    def test_bench_prints_a_table_and_a_json_list(self):
+        flags = ("-p", "8,16", "-n", "4", "-d", "0,32", "-t", "1,2", "-r", "1")
+        rows = json.loads(run("bench", MODEL, *flags, "--json").stdout)
+        self.assertEqual(len(rows), 2 * 2 * 3)
+        for key in ("n_prompt", "n_gen", "n_depth", "threads", "tokens_per_second"):
+            self.assertIn(key, rows[0])
+        self.assertIn("tokens/s", run("bench", MODEL, *flags).stdout)
+
+    def test_bench_shows_what_the_cache_saves(self):
+        rows = json.loads(
+            run("bench", MODEL, "--no-kv-cache", "-d", "200", "-r", "1", "--json").stdout)
+        self.assertEqual([row["kv_cache"] for row in rows], [True, False])
+        self.assertGreater(rows[0]["tokens_per_second"], 2 * rows[1]["tokens_per_second"])
+
+    @needs(TEXT_MODEL)
+    def test_tokenize_goes_there_and_back(self):
+        ids = run("tokenize", TEXT_MODEL, "-p", "Once upon a time").stdout.strip()
+        self.assertEqual(ids, "1 403 407 261 378")
+        self.assertEqual(run("tokenize", TEXT_MODEL, "-d", ids).stdout, "Once upon a time\n")
+        self.assertEqual(run("tokenize", TEXT_MODEL, "--count", stdin="Once").stdout, "2\n")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)
