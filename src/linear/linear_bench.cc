@@ -178,9 +178,15 @@ void BenchShape(WeightType type, int n, int k, InstructionSet set, double second
                        }
                      }));
       }
-      fmt::print("{:5} {:6} x {:5}  M {:4}  {:7.1f} GB/s   {:.2f} of the read roof {:.1f}\n",
-                 WeightTypeName(type), n, k, m, static_cast<double>(copies * bytes) / best / 1e9,
-                 roof / best, static_cast<double>(copies * bytes) / roof / 1e9);
+      const double hot = Best(seconds, [&] {
+        kernels.multiply(packed, x, 0, 1, 0, packed.num_panels(), out.data(), n, {});
+      });
+      fmt::print(
+          "{:5} {:6} x {:5}  M {:4}  {:7.1f} GB/s   {:.2f} of the read roof {:.1f}, in cache "
+          "{:.1f}\n",
+          WeightTypeName(type), n, k, m, static_cast<double>(copies * bytes) / best / 1e9,
+          roof / best, static_cast<double>(copies * bytes) / roof / 1e9,
+          static_cast<double>(bytes) / hot / 1e9);
       continue;
     }
     const double peak = Peak(ceilings, type == WeightType::kQ8_0, seconds / 4);
