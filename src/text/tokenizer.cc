@@ -148,8 +148,8 @@ Tokenizer::Tokenizer(Vocabulary vocabulary, Encoder encoder)
     end_of_generation_.push_back(id);
   }
   std::ranges::sort(end_of_generation_);
-  const auto repeated = std::ranges::unique(end_of_generation_);
-  end_of_generation_.erase(repeated.begin(), repeated.end());
+  end_of_generation_.erase(std::unique(end_of_generation_.begin(), end_of_generation_.end()),
+                           end_of_generation_.end());
 }
 
 StatusOr<std::vector<TokenId>> Tokenizer::Encode(const MarkedText& text,
