@@ -170,7 +170,7 @@ class WeightLoader {
         const Band& band = bands_[i];
         const std::span<std::byte> rows(buffer.data(), BytesOf(band));
         const auto offset =
-            static_cast<uint64_t>(band.first_row) * static_cast<uint64_t>(RowBytesOf(band));
+            static_cast<uint64_t>(band.tensor_row) * static_cast<uint64_t>(RowBytesOf(band));
         if (Status status = file_.Read(*band.tensor, offset, rows); !status.ok()) {
           const std::lock_guard<std::mutex> lock(error_mutex);
           if (error.ok()) error = status;
