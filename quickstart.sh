@@ -11,7 +11,7 @@ if [ "${1:-}" = --no-install ]; then
   install=false
   shift
 fi
-prompt=${1:-What is the capital of France?}
+prompt=${1:-What is gravity?}
 model=$HOME/.cache/quire/models/SmolLM2-135M-Instruct.Q4_1.gguf
 
 echo "== 1/4 packages"
@@ -31,5 +31,6 @@ echo "== 3/4 model"
 tools/fetch_model.sh
 
 echo "== 4/4 answer"
-echo "build/release/quire run $model -p '$prompt'"
-build/release/quire run "$model" -p "$prompt"
+# --temp 0: the same answer every time.
+echo "build/release/quire run $model --temp 0 -p '$prompt'"
+build/release/quire run "$model" --temp 0 -p "$prompt"
