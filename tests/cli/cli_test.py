@@ -149,6 +149,18 @@ class Run(unittest.TestCase):
 
 
 @needs(CHAT_MODEL)
+class Memory(unittest.TestCase):
+
+    def test_peak_is_weights_and_pages_in_use_and_little_more(self):
+        for text in ("What is the sea?", "word " * 3000):
+            result = run("run", CHAT_MODEL, "-p", text, "-n", "4", "--json", "--kv-memory", "8GiB")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            memory = json.loads(result.stdout)["memory"]
+            used = memory["weight_bytes"] + memory["kv_held_bytes"]
+            self.assertLess(memory["peak_resident_bytes"], 1.15 * used + (150 << 20))
+
+
+@needs(CHAT_MODEL)
 class Chat(unittest.TestCase):
 
     def setUp(self):
