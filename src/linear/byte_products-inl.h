@@ -106,7 +106,7 @@ HWY_INLINE F32x16 LanesToFloat(const Lanes& a) {  // s32
 #undef QUIRE_INT
 #undef QUIRE_INT_BITS
 
-#else  // portable
+#else  // portable; the products stay calls, or unrolled tiles would take minutes to compile
 
 struct Lanes {
   uint8_t bytes[64];
@@ -158,14 +158,14 @@ HWY_INLINE Lanes OddBytes(Lanes a) {
   for (size_t i = 0; i < 64; i += 2) SetWordS16(a.bytes + i, static_cast<int8_t>(a.bytes[i + 1]));
   return a;
 }
-HWY_INLINE void AddByteProducts(Lanes& acc, const Lanes& w, Four x, bool first) {
+inline HWY_NOINLINE void AddByteProducts(Lanes& acc, const Lanes& w, Four x, bool first) {
   for (size_t i = 0; i < 64; i += 2) {
     const int32_t p = w.bytes[i] * static_cast<int8_t>(x.bytes[i % 4]) +
                       w.bytes[i + 1] * static_cast<int8_t>(x.bytes[i % 4 + 1]);
     SetWordS16(acc.bytes + i, first ? p : WordS16(acc.bytes + i) + p);
   }
 }
-HWY_INLINE void AddWordProducts(Lanes& acc, const Lanes& w, Four x, bool first) {
+inline HWY_NOINLINE void AddWordProducts(Lanes& acc, const Lanes& w, Four x, bool first) {
   for (size_t i = 0; i < 16; ++i) {
     const int32_t p = WordS16(w.bytes + 4 * i) * WordS16(x.bytes) +
                       WordS16(w.bytes + 4 * i + 2) * WordS16(x.bytes + 2);

@@ -19,7 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace quire {
 namespace HWY_NAMESPACE {
 
-constexpr int kTileRows = 6;       // 6 x 16 integer sums: 12 of the 16 AVX2 registers
+// 6 x 16 integer sums are 12 of the 16 AVX2 registers. Portable code has none to fill.
+constexpr int kTileRows = HWY_TARGET == HWY_SCALAR ? 2 : 6;
 constexpr int kFewRows = 24;       // up to so many rows the panel is read as it is packed
 constexpr int kChunkRows = 96;     // rows whose codes stay in L2 while the panels pass
 constexpr int kSpanBytes = 16384;  // of widened codes, half of L1
@@ -140,23 +141,11 @@ HWY_NOINLINE void SpanTile(const Span<W>& span, int num_blocks, RowsAt x, float*
   }
 }
 
-// Calls f.template operator()<R>() for R == rows.
-template <class F>
+// Calls f.template operator()<rows>(), rows in 1..kTileRows.
+template <int R = kTileRows, class F>
 HWY_INLINE void WithRows(int rows, F&& f) {
-  switch (rows) {
-    case 1:
-      return f.template operator()<1>();
-    case 2:
-      return f.template operator()<2>();
-    case 3:
-      return f.template operator()<3>();
-    case 4:
-      return f.template operator()<4>();
-    case 5:
-      return f.template operator()<5>();
-    case 6:
-      return f.template operator()<6>();
-  }
+  if (rows == R) return f.template operator()<R>();
+  if constexpr (R > 1) WithRows<R - 1>(rows, f);
 }
 
 // `rows` rows of activations times one panel, to acc [rows][16].

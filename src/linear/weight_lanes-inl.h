@@ -53,8 +53,8 @@ HWY_INLINE void WidenNibbles(const uint8_t* codes, F32x16 scale, F32x16 min, flo
 
 // Weights k0 .. k0 + num_cols of a panel to out [num_cols][16]. For types with blocks both are
 // multiples of 32.
-HWY_NOINLINE void WidenWeights(WeightType type, const std::byte* panel, int k0, int num_cols,
-                               float* out) {
+inline HWY_NOINLINE void WidenWeights(WeightType type, const std::byte* panel, int k0, int num_cols,
+                                      float* out) {
   const auto* w = reinterpret_cast<const uint8_t*>(panel);
   const size_t k = static_cast<size_t>(k0);
   const DF d;
