@@ -87,8 +87,11 @@ StatusOr<std::unique_ptr<Engine>> Engine::Load(
 }
 
 Sequence Engine::NewSequence() {
-  Sequence sequence(PageTable(parts_->pool.get(), options_.page_size, options_.context_len));
-  sequence.tokens_.reserve(options_.context_len);  // decode steps allocate nothing
+  // Decode steps allocate nothing up to here. A context beyond it may be a file's idle claim.
+  constexpr uint32_t kReservedTokens = 1 << 17;
+  const uint32_t reserved = std::min(options_.context_len, kReservedTokens);
+  Sequence sequence(PageTable(parts_->pool.get(), options_.page_size, reserved));
+  sequence.tokens_.reserve(reserved);
   return sequence;
 }
 
