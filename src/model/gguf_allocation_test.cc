@@ -14,15 +14,16 @@ namespace {
 std::atomic<size_t> g_largest{0};
 }  // namespace
 
-void* operator new(size_t size) {
+// Not inlined: the compiler would pair one of them with the other's built-in partner and warn.
+[[gnu::noinline]] void* operator new(size_t size) {
   size_t largest = g_largest;
   while (size > largest && !g_largest.compare_exchange_weak(largest, size)) {
   }
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace quire {
 namespace {
