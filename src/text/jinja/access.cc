@@ -56,12 +56,19 @@ std::optional<Value> FindAttribute(Runtime* runtime, const Value& object, std::s
   return std::nullopt;
 }
 
-// The character at `index`, or undefined.
+// The character at `index`, or undefined. Walks there from the nearer named end.
 StatusOr<Value> CharacterAt(Runtime* runtime, const MarkedText& text, int64_t index) {
-  QUIRE_RETURN_IF_ERROR(runtime->SpendBytes(text.size()));
-  if (index < 0) index += static_cast<int64_t>(CountCharacters(text.bytes()));
-  for (size_t at = 0; index >= 0 && at < text.size(); --index) {
-    const size_t length = Decode(text.bytes(), at).length;
+  const uint64_t steps = index < 0 ? -static_cast<uint64_t>(index) : static_cast<uint64_t>(index);
+  QUIRE_RETURN_IF_ERROR(runtime->SpendCharacters(std::min<uint64_t>(steps, text.size())));
+  const std::string_view bytes = text.bytes();
+  if (index < 0) {
+    size_t at = bytes.size();
+    for (; index < 0 && at > 0; ++index) at = PreviousStart(bytes, at);
+    if (index < 0) return Missing("index");
+    return runtime->MakeText(text.Slice(at, at + Decode(bytes, at).length));
+  }
+  for (size_t at = 0; at < bytes.size(); --index) {
+    const size_t length = Decode(bytes, at).length;
     if (index == 0) return runtime->MakeText(text.Slice(at, at + length));
     at += length;
   }
@@ -210,7 +217,7 @@ StatusOr<std::vector<Value>> Iterate(Runtime* runtime, const Value& value) {
   }
   const MarkedText* text = value.text();
   if (text == nullptr) return InvalidArgument("a {} cannot be looped over", KindName(value));
-  QUIRE_RETURN_IF_ERROR(runtime->Spend(CountCharacters(text->bytes())));
+  QUIRE_RETURN_IF_ERROR(runtime->Spend(2 * CountCharacters(text->bytes())));
   for (size_t at = 0; at < text->size();) {
     const size_t length = Decode(text->bytes(), at).length;
     items.push_back(Value(text->Slice(at, at + length)));

@@ -87,7 +87,7 @@ StatusOr<Value> Interpreter::EvaluateList(const Expression& node, Scope* scope) 
 }
 
 StatusOr<Value> Interpreter::EvaluateDict(const Expression& node, Scope* scope) {
-  QUIRE_RETURN_IF_ERROR(runtime_.Spend(1 + node.operands.size()));
+  QUIRE_RETURN_IF_ERROR(runtime_.Spend(2 + 2 * node.operands.size()));
   Dict* dict = runtime_.heap().NewDict();
   for (size_t i = 0; i + 1 < node.operands.size(); i += 2) {
     QUIRE_ASSIGN_OR_RETURN(const Value key, Evaluate(*node.operands[i], scope));

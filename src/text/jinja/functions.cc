@@ -54,7 +54,7 @@ Status FillDict(Runtime* runtime, const Arguments& arguments, Dict* dict) {
     }
   }
   for (const auto& [name, value] : arguments.named) dict->Set(name, value);
-  return runtime->Spend(1 + dict->size());
+  return runtime->Spend(6 + 2 * dict->size());
 }
 
 StatusOr<Value> MakeNamespace(Runtime* runtime, const Arguments& arguments) {

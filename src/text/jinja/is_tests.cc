@@ -50,7 +50,7 @@ StatusOr<bool> IsAllOfCase(Runtime* runtime, const Value& value, const Arguments
   QUIRE_ASSIGN_OR_RETURN(const BoundArguments none, Bind("a test", arguments, {}));
   const MarkedText* text = value.text();
   if (text == nullptr) return false;
-  QUIRE_RETURN_IF_ERROR(runtime->SpendBytes(text->size()));
+  QUIRE_RETURN_IF_ERROR(runtime->SpendCharacters(text->size()));
   bool found = false;
   for (size_t at = 0; at < text->size();) {
     const CodePoint c = Decode(text->bytes(), at);

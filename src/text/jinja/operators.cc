@@ -305,7 +305,7 @@ StatusOr<bool> Less(Runtime* runtime, const Value& left, const Value& right) {
 StatusOr<bool> Contains(Runtime* runtime, const Value& container, const Value& item) {
   if (const MarkedText* text = container.text()) {
     if (!item.is_text()) return Mismatch(Operator::kIn, item, container);
-    QUIRE_RETURN_IF_ERROR(runtime->SpendBytes(text->size()));
+    QUIRE_RETURN_IF_ERROR(runtime->SpendSearch(text->size(), item.text()->size()));
     return FindText(text->bytes(), item.text()->bytes()) != std::string::npos;
   }
   if (const Dict* dict = container.dict()) {

@@ -51,7 +51,7 @@ class ReprWriter {
     }
     const size_t before = out_.size();
     QUIRE_RETURN_IF_ERROR(WriteOne(value, depth));
-    QUIRE_RETURN_IF_ERROR(runtime_.SpendBytes(out_.size() - before));
+    QUIRE_RETURN_IF_ERROR(runtime_.SpendCharacters(out_.size() - before));
     return runtime_.CheckTextSize(out_.size());
   }
 

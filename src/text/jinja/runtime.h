@@ -1,8 +1,8 @@
 // What every operation of one rendering needs: the heap, the budget and the clock.
 //
 // Templates come from files and are not trusted, and message texts come from clients: each loop
-// turn, each value and each 64 bytes of text that an operation reads or writes cost a step, so that
-// time and memory are bounded whatever the template does (case TPL-08).
+// turn, each value and each 8 to 64 bytes of text that an operation reads or writes cost a step, so
+// that time and memory are bounded whatever the template does (case TPL-08).
 //
 // Threading: one thread, one rendering.
 #pragma once
@@ -53,8 +53,14 @@ class Runtime {
     steps_left_ -= static_cast<int64_t>(steps);
     return OkStatus();
   }
-  // Before work on that many bytes of text.
+  // Before that many bytes of text are copied or compared.
   Status SpendBytes(size_t bytes) { return Spend(1 + bytes / 64); }
+  // Before that many bytes are looked at character by character.
+  Status SpendCharacters(size_t bytes) { return Spend(1 + bytes / 8); }
+  // Before a search of `part_bytes` in `text_bytes`; the search for a long part is slower.
+  Status SpendSearch(size_t text_bytes, size_t part_bytes) {
+    return Spend(1 + text_bytes / (part_bytes < 16 ? 64 : 8) + part_bytes / 8);
+  }
 
   Status CheckTextSize(size_t bytes) const {
     if (bytes <= limits_.max_text_bytes) return OkStatus();

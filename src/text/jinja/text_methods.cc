@@ -68,12 +68,12 @@ StatusOr<Value> FindMethodOf(Runtime* runtime, const MarkedText& text, bool from
                              bool must_find, const Arguments& arguments) {
   QUIRE_ASSIGN_OR_RETURN(const BoundArguments bound, Bind("find", arguments, {"part"}, 1));
   QUIRE_ASSIGN_OR_RETURN(const MarkedText part, bound.Text(0, ""));
-  QUIRE_RETURN_IF_ERROR(runtime->SpendBytes(text.size()));
+  QUIRE_RETURN_IF_ERROR(runtime->SpendSearch(text.size(), part.size()));
   size_t at = FindText(text.bytes(), part.bytes());
   for (size_t next = at; from_right && next != std::string::npos && next < text.size();) {
     next = FindText(text.bytes(), part.bytes(), next + 1);
     if (next != std::string::npos) at = next;
-    QUIRE_RETURN_IF_ERROR(runtime->SpendBytes(part.size()));  // each search reads the part first
+    QUIRE_RETURN_IF_ERROR(runtime->SpendCharacters(part.size()));  // each search reads the part
   }
   if (at != std::string::npos) {
     return Value(static_cast<int64_t>(CountCharacters(text.bytes().substr(0, at))));
@@ -85,11 +85,12 @@ StatusOr<Value> FindMethodOf(Runtime* runtime, const MarkedText& text, bool from
 StatusOr<Value> CountMethod(Runtime* runtime, const MarkedText& text, const Arguments& arguments) {
   QUIRE_ASSIGN_OR_RETURN(const BoundArguments bound, Bind("count", arguments, {"part"}, 1));
   QUIRE_ASSIGN_OR_RETURN(const MarkedText part, bound.Text(0, ""));
-  QUIRE_RETURN_IF_ERROR(runtime->SpendBytes(text.size()));
+  QUIRE_RETURN_IF_ERROR(runtime->SpendSearch(text.size(), part.size()));
   if (part.empty()) return Value(static_cast<int64_t>(CountCharacters(text.bytes()) + 1));
   int64_t count = 0;
   for (size_t at = FindText(text.bytes(), part.bytes()); at != std::string::npos;
        at = FindText(text.bytes(), part.bytes(), at + part.size())) {
+    QUIRE_RETURN_IF_ERROR(runtime->Spend(1));
     ++count;
   }
   return Value(count);
@@ -111,7 +112,7 @@ StatusOr<Value> PartitionMethod(Runtime* runtime, const MarkedText& text,
   QUIRE_ASSIGN_OR_RETURN(const BoundArguments bound, Bind("partition", arguments, {"sep"}, 1));
   QUIRE_ASSIGN_OR_RETURN(const MarkedText part, bound.Text(0, ""));
   if (part.empty()) return InvalidArgument("partition needs a separator that is not empty");
-  QUIRE_RETURN_IF_ERROR(runtime->SpendBytes(text.cost()));
+  QUIRE_RETURN_IF_ERROR(runtime->SpendSearch(text.cost(), part.size()));
   const size_t found = FindText(text.bytes(), part.bytes());
   const size_t begin = found == std::string::npos ? text.size() : found;
   const size_t end = found == std::string::npos ? text.size() : found + part.size();
@@ -136,7 +137,7 @@ StatusOr<Value> RemoveEnd(Runtime* runtime, const MarkedText& text, bool at_star
 StatusOr<Value> AllCharacters(Runtime* runtime, const MarkedText& text, bool (*check)(uint32_t),
                               const Arguments& arguments) {
   QUIRE_ASSIGN_OR_RETURN(const BoundArguments none, Bind("a check of characters", arguments, {}));
-  QUIRE_RETURN_IF_ERROR(runtime->SpendBytes(text.size()));
+  QUIRE_RETURN_IF_ERROR(runtime->SpendCharacters(text.size()));
   for (size_t at = 0; at < text.size();) {
     const CodePoint c = Decode(text.bytes(), at);
     if (!check(c.value)) return Value(false);

@@ -42,6 +42,7 @@ class Pieces {
   Pieces(Runtime* runtime, const MarkedText& text) : runtime_(*runtime), text_(text) {}
 
   Status Add(size_t begin, size_t end) {
+    QUIRE_RETURN_IF_ERROR(runtime_.Spend(2));
     QUIRE_ASSIGN_OR_RETURN(Value piece, runtime_.MakeText(text_.Slice(begin, end)));
     items_.push_back(std::move(piece));
     return OkStatus();
@@ -58,6 +59,7 @@ class Pieces {
 };
 
 StatusOr<Value> SplitAtSpace(Runtime* runtime, const MarkedText& text, int64_t most) {
+  QUIRE_RETURN_IF_ERROR(runtime->SpendCharacters(text.size()));
   Pieces pieces(runtime, text);
   const std::string_view bytes = text.bytes();
   for (size_t at = SkipSpace(bytes, 0); at < bytes.size(); --most) {
@@ -81,7 +83,7 @@ StatusOr<Value> SplitFromRight(Runtime* runtime, const MarkedText& text,
   for (size_t at = FindText(text.bytes(), separator.bytes()); at != std::string::npos;
        at = FindText(text.bytes(), separator.bytes(), at + 1)) {
     places.push_back(at);
-    QUIRE_RETURN_IF_ERROR(runtime->SpendBytes(separator.size()));  // each search reads it first
+    QUIRE_RETURN_IF_ERROR(runtime->SpendCharacters(separator.size()));  // each search reads it
   }
   Pieces pieces(runtime, text);
   size_t end = text.size();
@@ -114,18 +116,18 @@ StatusOr<Value> Strip(Runtime* runtime, const MarkedText& text, const MarkedText
     if (!set.Has(Decode(bytes, start).value)) break;
     end = start;
   }
-  QUIRE_RETURN_IF_ERROR(runtime->SpendBytes(begin + bytes.size() - end));
+  QUIRE_RETURN_IF_ERROR(runtime->SpendCharacters(begin + bytes.size() - end));
   return runtime->MakeText(text.Slice(begin, end));
 }
 
 StatusOr<Value> Split(Runtime* runtime, const MarkedText& text, const MarkedText* separator,
                       int64_t most, Side from) {
-  QUIRE_RETURN_IF_ERROR(runtime->SpendBytes(text.size()));
   if (separator == nullptr) {
     if (from == Side::kLeft || most < 0) return SplitAtSpace(runtime, text, most);
     return Unsupported("rsplit needs a separator when it has a limit");
   }
   if (separator->empty()) return InvalidArgument("split needs a separator that is not empty");
+  QUIRE_RETURN_IF_ERROR(runtime->SpendSearch(text.size(), separator->size()));
   if (from == Side::kRight) return SplitFromRight(runtime, text, *separator, most);
   Pieces pieces(runtime, text);
   size_t begin = 0;
@@ -140,7 +142,7 @@ StatusOr<Value> Split(Runtime* runtime, const MarkedText& text, const MarkedText
 }
 
 StatusOr<Value> SplitLines(Runtime* runtime, const MarkedText& text) {
-  QUIRE_RETURN_IF_ERROR(runtime->SpendBytes(text.size()));
+  QUIRE_RETURN_IF_ERROR(runtime->SpendCharacters(text.size()));
   Pieces pieces(runtime, text);
   const std::string_view bytes = text.bytes();
   size_t begin = 0;
@@ -160,7 +162,7 @@ StatusOr<Value> SplitLines(Runtime* runtime, const MarkedText& text) {
 
 StatusOr<Value> Replace(Runtime* runtime, const MarkedText& text, const MarkedText& old_part,
                         const MarkedText& new_part, int64_t most) {
-  QUIRE_RETURN_IF_ERROR(runtime->SpendBytes(text.size()));
+  QUIRE_RETURN_IF_ERROR(runtime->SpendSearch(text.size(), old_part.size()));
   MarkedText result;
   size_t begin = 0;
   size_t search = 0;
@@ -196,22 +198,28 @@ StatusOr<Value> Join(Runtime* runtime, const std::vector<Value>& items,
 }
 
 StatusOr<Value> ChangeCase(Runtime* runtime, const MarkedText& text, CaseChange change) {
+  QUIRE_RETURN_IF_ERROR(runtime->SpendCharacters(text.size()));
   constexpr std::string_view kWordStarts = "-([{<";
   MarkedText result;
+  std::string run;  // characters with the same mark
+  bool run_plain = false;
   bool word_start = true;
   auto range = text.plain().begin();
   for (size_t at = 0; at < text.size();) {
     const CodePoint c = Decode(text.bytes(), at);
     while (range != text.plain().end() && range->end <= at) ++range;
     const bool plain = range != text.plain().end() && range->begin < at + c.length;
-    const bool upper = change == CaseChange::kUpper || (change != CaseChange::kLower && word_start);
-    std::string changed;
-    if (upper) {
-      AppendUpper(c.value, &changed);
-    } else {
-      AppendLower(c.value, &changed);
+    if (plain != run_plain) {
+      result.Append(run, run_plain);
+      run.clear();
+      run_plain = plain;
     }
-    result.Append(changed, plain);
+    const bool upper = change == CaseChange::kUpper || (change != CaseChange::kLower && word_start);
+    if (upper) {
+      AppendUpper(c.value, &run);
+    } else {
+      AppendLower(c.value, &run);
+    }
     if (change == CaseChange::kTitle) {
       const bool starts =
           c.value < 0x80 && kWordStarts.find(static_cast<char>(c.value)) != std::string_view::npos;
@@ -221,6 +229,7 @@ StatusOr<Value> ChangeCase(Runtime* runtime, const MarkedText& text, CaseChange 
     }
     at += c.length;
   }
+  result.Append(run, run_plain);
   return runtime->MakeText(std::move(result));
 }
 

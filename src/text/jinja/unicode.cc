@@ -58,7 +58,8 @@ CodePoint Decode(std::string_view text, size_t at) {
 }
 
 size_t PreviousStart(std::string_view text, size_t end) {
-  for (size_t length = 1; length <= std::min<size_t>(4, end); ++length) {
+  // The longest first: the last byte of a character alone is one invalid byte.
+  for (size_t length = std::min<size_t>(4, end); length > 1; --length) {
     if (Decode(text, end - length).length == length) return end - length;
   }
   return end - 1;
