@@ -108,8 +108,6 @@ void ExpectPure(const Purity& purity, size_t portable_count = SIZE_MAX) {
     purity.ExpectSame(threads, Threads(num_threads));
     purity.ExpectSame(threads + ", token by token", Threads(num_threads), 1);
   }
-  for (const uint32_t page_size : {16u, 48u, 128u})
-    purity.ExpectSame("pages of " + std::to_string(page_size), PageSize(page_size));
   for (const InstructionSet set : AvailableInstructionSets()) {
     const size_t count = set == InstructionSet::kPortable ? portable_count : SIZE_MAX;
     const std::string name(InstructionSetName(set));
@@ -161,6 +159,15 @@ TEST(PuritySlow, HoldsForSmolLm2) {
   if (!path) GTEST_SKIP() << "no SmolLM2 in the cache: tools/fetch_model.sh fetches it";
   for (const Form& form : {kForms[0], kForms[3]})
     ExpectPure(Purity(*path, form, Tokens(70, 49152)), /*portable_count=*/4);
+}
+
+TEST(Purity, PageSizeChangesNothing) {
+  for (const char* name : {"llama-gqa.gguf", "llama-mha.gguf", "llama-hd80.gguf"})
+    for (const Form& form : kForms) {
+      const Purity purity(TestData("models/" + std::string(name)), form, Tokens(150, 256));
+      for (const uint32_t page_size : {16u, 48u, 128u})
+        purity.ExpectSame("pages of " + std::to_string(page_size), PageSize(page_size));
+    }
 }
 
 // Other sequences in the same call change nothing, be they longer, shorter or the same.
