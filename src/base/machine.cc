@@ -23,6 +23,19 @@ std::optional<uint64_t> ReadNumber(const char* path) {
   return value;
 }
 
+// The number on the line of `path` that starts with `name`; 0 if there is none.
+uint64_t ReadField(const char* path, const char* name) {
+  std::FILE* file = std::fopen(path, "r");
+  if (file == nullptr) return 0;
+  char line[256], word[128];
+  unsigned long long value = 0, found = 0;
+  while (std::fgets(line, sizeof line, file) != nullptr)
+    if (std::sscanf(line, "%127s %llu", word, &value) == 2 && std::strcmp(word, name) == 0)
+      found = value;
+  std::fclose(file);
+  return found;
+}
+
 // The CPU quota of the control group in cores, if there is one.
 std::optional<double> QuotaCores() {
   if (std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "r")) {
@@ -52,18 +65,20 @@ int UsableCores() {
 }
 
 uint64_t AvailableMemoryBytes() {
-  uint64_t available = 0;
-  if (std::FILE* file = std::fopen("/proc/meminfo", "r")) {
-    char line[256];
-    unsigned long long kib = 0;
-    while (std::fgets(line, sizeof line, file) != nullptr)
-      if (std::sscanf(line, "MemAvailable: %llu", &kib) == 1) available = kib * 1024;
-    std::fclose(file);
-  }
-  const auto limit = ReadNumber("/sys/fs/cgroup/memory.max");
-  const auto used = ReadNumber("/sys/fs/cgroup/memory.current");
-  if (limit.has_value() && used.has_value()) {
-    const uint64_t left = *limit > *used ? *limit - *used : 0;
+  uint64_t available = ReadField("/proc/meminfo", "MemAvailable:") * 1024;
+  // Version 2 of control groups, then version 1. Pages of files that nobody maps can be dropped.
+  const struct {
+    const char *limit, *used, *stat, *cached;
+  } groups[] = {
+      {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat",
+       "inactive_file"},
+      {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+       "/sys/fs/cgroup/memory/memory.stat", "total_inactive_file"}};
+  for (const auto& group : groups) {
+    const auto limit = ReadNumber(group.limit), used = ReadNumber(group.used);
+    if (!limit.has_value() || !used.has_value()) continue;
+    const uint64_t busy = *used - std::min(*used, ReadField(group.stat, group.cached));
+    const uint64_t left = *limit > busy ? *limit - busy : 0;
     available = available == 0 ? left : std::min(available, left);
   }
   return available;

@@ -19,15 +19,25 @@ void Pause() {
 #endif
 }
 
+// Counts on past the largest value: it is reached after some hours.
+int Next(int count) { return static_cast<int>(static_cast<unsigned>(count) + 1u); }
+
 }  // namespace
 
 ThreadTeam::ThreadTeam(int num_threads) : num_threads_(num_threads) {
   QUIRE_CHECK(num_threads >= 1);
-  for (int worker = 1; worker < num_threads_; ++worker)
-    threads_.emplace_back([this, worker] { WorkerLoop(worker); });
+  try {
+    for (int worker = 1; worker < num_threads_; ++worker)
+      threads_.emplace_back([this, worker] { WorkerLoop(worker); });
+  } catch (...) {
+    Stop();
+    throw;
+  }
 }
 
-ThreadTeam::~ThreadTeam() {
+ThreadTeam::~ThreadTeam() { Stop(); }
+
+void ThreadTeam::Stop() {
   stopping_ = true;
   job_number_.fetch_add(1, std::memory_order_release);
   job_number_.notify_all();
@@ -51,7 +61,7 @@ void ThreadTeam::WorkerLoop(int worker) {
   int seen = 0;
   for (;;) {
     WaitForChange(job_number_, seen);
-    ++seen;
+    seen = Next(seen);
     if (stopping_) return;
     call_(job_, worker);
     Barrier();
@@ -64,7 +74,7 @@ void ThreadTeam::Barrier() {
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == num_threads_) {
     arrived_.store(0, std::memory_order_relaxed);
     next_item_.store(0, std::memory_order_relaxed);
-    generation_.store(generation + 1, std::memory_order_release);
+    generation_.store(Next(generation), std::memory_order_release);
     generation_.notify_all();
     return;
   }

@@ -20,7 +20,9 @@ namespace quire {
 
 class ThreadTeam {
  public:
-  explicit ThreadTeam(int num_threads);  // >= 1, the caller included
+  // num_threads >= 1, the caller included. Throws std::system_error, as std::thread does, if the
+  // system refuses a thread.
+  explicit ThreadTeam(int num_threads);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
@@ -57,6 +59,7 @@ class ThreadTeam {
   using ErasedJob = void (*)(void* job, int worker);
   void RunErased(ErasedJob call, void* job);
   void WorkerLoop(int worker);
+  void Stop();
   // Returns once `word` differs from `old`.
   static void WaitForChange(std::atomic<int>& word, int old);
 

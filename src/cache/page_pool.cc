@@ -50,13 +50,13 @@ PagePool::PagePool(const PagePoolOptions& options, PageMemory memory)
       fill_with_nan_(options.fill_with_nan),
       memory_(std::move(memory)),
       free_ids_(memory_.num_pages()),
-      num_holds_(memory_.num_pages(), 0) {}
+      num_holds_(memory_.num_pages()) {}
 
 PagePool::~PagePool() { QUIRE_CHECK(num_refs_ == 0); }
 
 Status PagePool::Allocate(uint32_t num_wanted, std::vector<PageRef>* pages) {
   if (num_wanted > num_free())
-    return ResourceExhausted("need {} {}, {} of {} free: lower --max-seqs or raise --kv-memory",
+    return ResourceExhausted("need {} {}, {} of {} free: shorten the text or raise --kv-memory",
                              num_wanted, num_wanted == 1 ? "page" : "pages", num_free(),
                              num_pages());
   for (uint32_t i = 0; i < num_wanted; ++i) {

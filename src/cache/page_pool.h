@@ -27,6 +27,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/lazy_array.h"
 #include "base/status.h"
 #include "cache/free_ids.h"
 #include "cache/page_memory.h"
@@ -117,9 +118,9 @@ class PagePool {
   bool fill_with_nan_;
   PageMemory memory_;
   FreeIds free_ids_;
-  std::vector<uint32_t> num_holds_;  // [num_pages]
-  uint32_t num_held_ = 0;            // pages with at least one hold
-  uint64_t num_refs_ = 0;            // live PageRefs
+  LazyArray<uint32_t> num_holds_;  // [num_pages]; an idle pool of any budget takes no memory
+  uint32_t num_held_ = 0;          // pages with at least one hold
+  uint64_t num_refs_ = 0;          // live PageRefs
 };
 
 }  // namespace quire

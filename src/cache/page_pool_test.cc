@@ -44,7 +44,7 @@ TEST(PagePool, FailedAllocateTakesNothingAndSaysWhatToChange) {
   const Status status = pool->Allocate(37, &pages);
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(),
-            "need 37 pages, 12 of 2048 free: lower --max-seqs or raise --kv-memory");
+            "need 37 pages, 12 of 2048 free: shorten the text or raise --kv-memory");
   EXPECT_EQ(pages.size(), 2036u);
   EXPECT_EQ(pool->num_free(), 12u);
   EXPECT_TRUE(pool->CheckInvariants().ok());

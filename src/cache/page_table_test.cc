@@ -70,7 +70,7 @@ TEST(PageTable, FailedReserveTakesNothing) {
   EXPECT_EQ(table.PagesNeeded(112), 5u);
   const Status status = table.Reserve(112);
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
-  EXPECT_EQ(status.message(), "need 5 pages, 3 of 5 free: lower --max-seqs or raise --kv-memory");
+  EXPECT_EQ(status.message(), "need 5 pages, 3 of 5 free: shorten the text or raise --kv-memory");
   EXPECT_EQ(table.length(), 20u);
   EXPECT_EQ(table.num_pages(), 2u);
   EXPECT_EQ(table.page(0).id(), first);

@@ -60,9 +60,12 @@ class Bench {
   Bench(const BenchFlags& flags, Engine& engine) : flags_(flags), engine_(engine) {}
 
   StatusOr<Speed> Measure(const Test& test) {
+    const uint64_t length = uint64_t{test.n_depth} + test.n_prompt + test.n_gen;
+    if (length > engine_.options().context_len)
+      return InvalidArgument("{} tokens do not fit the context of {}: lower -p, -n or -d", length,
+                             engine_.options().context_len);
     Sequence sequence = engine_.NewSequence();
-    const uint32_t length = test.n_depth + test.n_prompt + test.n_gen;
-    const std::vector<TokenId> tokens = Tokens(length);
+    const std::vector<TokenId> tokens = Tokens(static_cast<uint32_t>(length));
     const std::span<const TokenId> all(tokens);
     if (test.n_depth > 0 && test.kv_cache) {
       QUIRE_RETURN_IF_ERROR(engine_.Compute(sequence, all.first(test.n_depth)).status());
@@ -133,7 +136,8 @@ std::string NameOf(const Test& test) {
 StatusOr<int> RunBench(const BenchFlags& flags) {
   Json results = Json::array();
   bool header_printed = false;
-  if (flags.repetitions == 0) return InvalidArgument("-r 0: need at least one repetition");
+  if (flags.repetitions == 0 || flags.repetitions > 1000)
+    return InvalidArgument("-r {}: need 1 to 1000 repetitions", flags.repetitions);
   for (const int threads : flags.threads) {
     EngineFlags engine_flags = flags.engine;
     engine_flags.num_threads = threads;

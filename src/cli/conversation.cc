@@ -11,9 +11,7 @@ StatusOr<std::unique_ptr<Conversation>> Conversation::Create(
   QUIRE_ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Create(engine.model().vocabulary()));
   std::optional<ChatTemplate> chat_template;
   if (template_source.has_value()) {
-    auto parsed = ChatTemplate::Parse(std::move(*template_source));
-    if (!parsed.ok()) return parsed.status().WithContext("chat template");
-    chat_template = std::move(parsed).value();
+    QUIRE_ASSIGN_OR_RETURN(chat_template, ChatTemplate::Parse(std::move(*template_source)));
   }
   return std::unique_ptr<Conversation>(
       new Conversation(engine, std::move(tokenizer), std::move(chat_template)));
@@ -50,7 +48,8 @@ StatusOr<std::vector<TokenId>> Conversation::PromptIds(std::string_view user_tex
                          template_->Render(MessagesWith(user_text), extra, LocalTimeNow()));
   // Many templates write the BOS token themselves.
   const std::string bos = text_of(tokenizer_.bos());
-  const bool has_bos = !bos.empty() && chat.text.starts_with(bos);
+  const bool is_message = !chat.plain.empty() && chat.plain.front().begin == 0;
+  const bool has_bos = !bos.empty() && chat.text.starts_with(bos) && !is_message;
   return tokenizer_.Encode(chat.text, chat.plain, {.add_special = !has_bos, .parse_special = true});
 }
 
@@ -74,6 +73,7 @@ StatusOr<Generation> Conversation::AskIds(std::span<const TokenId> prompt,
 void Conversation::Clear() {
   messages_.clear();
   sequence_.Truncate(0);
+  engine_.ReleaseIdleMemory();
 }
 
 }  // namespace quire

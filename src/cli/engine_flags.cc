@@ -104,9 +104,9 @@ StatusOr<uint64_t> ParseBytes(std::string_view text) {
   const struct {
     std::string_view name;
     double factor;
-  } units[] = {{"", 1},         {"B", 1},        {"KB", 1e3},    {"MB", 1e6},
-               {"GB", 1e9},     {"K", 0x1p10},   {"M", 0x1p20},  {"G", 0x1p30},
-               {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}};
+  } units[] = {{"", 1},         {"B", 1},        {"KB", 1e3},   {"MB", 1e6},    {"GB", 1e9},
+               {"TB", 1e12},    {"K", 0x1p10},   {"M", 0x1p20}, {"G", 0x1p30},  {"KiB", 0x1p10},
+               {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"T", 0x1p40}, {"TiB", 0x1p40}};
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));

@@ -1,4 +1,4 @@
-// The flags of all commands that load an engine, in one table: flag, default, range, help.
+// The flags that all commands that load an engine share, with their defaults, ranges and help.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -40,7 +40,7 @@ StatusOr<SamplingParams> ToSamplingParams(const SamplingFlags& flags);
 // Loads the model with a progress bar on stderr, if that is a terminal.
 StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineFlags& flags);
 
-// "512 MiB", "4GiB", "1000000" to bytes. Units: B, KB, MB, GB, KiB, MiB, GiB and K, M, G (binary).
+// "512 MiB", "4GiB", "1000000" to bytes. Units: B, KB to TB, KiB to TiB, and K, M, G, T (binary).
 StatusOr<uint64_t> ParseBytes(std::string_view text);
 
 }  // namespace quire

@@ -15,6 +15,7 @@ namespace quire {
 StatusOr<std::string> ReadFile(const std::string& path) {
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0) return NotFound("{}: no such file", path);
+  if (!S_ISREG(info.st_mode)) return InvalidArgument("{}: not a regular file", path);
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file) return InvalidArgument("{}: cannot be read", path);
@@ -44,7 +45,7 @@ StatusOr<std::vector<TokenId>> ParseTokenIds(std::string_view text) {
   std::vector<TokenId> ids;
   const char* end = text.data() + text.size();
   for (const char* at = text.data(); at != end;) {
-    if (*at == ' ' || *at == ',') {
+    if (*at == ' ' || *at == ',' || *at == '\n' || *at == '\t') {
       ++at;
       continue;
     }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/message_text.h"
 #include "cli/command.h"
 #include "cli/engine_flags.h"
 #include "codec/kv_codec.h"
@@ -66,7 +67,7 @@ Json ShapeJson(const ModelShape& shape) {
 Json TensorJson(const GgufTensor& tensor) {
   Json dims = Json::array();
   for (int i = 0; i < tensor.num_dims; ++i) dims.push_back(tensor.dims[i]);
-  return {{"name", tensor.name},
+  return {{"name", Printable(tensor.name)},
           {"type", WeightTypeName(tensor.type)},
           {"dims", dims},
           {"size_bytes", tensor.size_bytes},
@@ -127,7 +128,7 @@ StatusOr<Json> Report(const GgufFile& file, bool with_tensors) {
 
   Json report = {
       {"file", file.path()}, {"file_bytes", file.size_bytes()}, {"version", header.version()}};
-  if (!name.empty()) report["name"] = name;
+  if (!name.empty()) report["name"] = Printable(name);
   report["shape"] = ShapeJson(shape);
   std::map<std::string_view, TypeTotal> totals;
   uint64_t num_parameters = 0;

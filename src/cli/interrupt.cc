@@ -24,6 +24,7 @@ Interrupt::Interrupt() {
 Interrupt::~Interrupt() { SetHandler(SIG_DFL); }
 
 const std::atomic<bool>* Interrupt::flag() const { return &interrupted; }
+void Interrupt::Set() { interrupted = true; }
 void Interrupt::Clear() { interrupted = false; }
 
 }  // namespace quire

@@ -15,6 +15,7 @@ class Interrupt {
 
   const std::atomic<bool>* flag() const;
   bool is_set() const { return flag()->load(); }
+  void Set();  // as if Ctrl-C had been pressed
   void Clear();
 };
 

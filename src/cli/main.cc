@@ -3,6 +3,7 @@
 // Exit codes: 0 success; 2 the command line or an input is wrong; 3 a file, the model or this
 // machine cannot be used; 130 cancelled with Ctrl-C; 1 anything else.
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -10,6 +11,7 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
@@ -30,6 +32,9 @@ void PrintError(const std::string& message) {
 
 int Main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // `quire ... | head` ends by a failed write, not by a signal
+  // A file that we open must not become standard input or output because those were closed.
+  for (int fd = 0; fd <= 2; ++fd)
+    if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", O_RDWR) != fd) return 1;
   auto logger = spdlog::stderr_color_mt("quire");
   logger->set_pattern("%^%l:%$ %v");
   spdlog::set_default_logger(std::move(logger));
@@ -58,7 +63,11 @@ int Main(int argc, char** argv) {
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
     const StatusOr<int> result = command.body();
-    if (result.ok()) return result.value();
+    if (result.ok() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return result.value();
+    if (result.ok()) {
+      PrintError("standard output cannot be written");
+      return 1;
+    }
     PrintError(result.status().message());
     return ExitCode(result.status().code());
   }

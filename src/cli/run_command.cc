@@ -28,7 +28,7 @@ struct RunFlags {
   EngineFlags engine;
   SamplingFlags sampling;
   std::optional<std::string> prompt;
-  std::string prompt_ids;
+  std::optional<std::string> prompt_ids;
   std::string system;
   std::string chat_template_path;
   uint32_t max_tokens = 0;
@@ -37,26 +37,34 @@ struct RunFlags {
   bool json = false;
 };
 
-void PrintToStdout(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+// False if nobody reads any more.
+bool PrintToStdout(std::string_view text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+         std::fflush(stdout) == 0;
 }
 
 double Rate(size_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
 }
 
-void PrintSummary(const Engine& engine, const Generation& answer, size_t prompt_len,
-                  double load_seconds) {
-  const size_t computed = prompt_len - answer.num_cached;
+void PrintSummary(const Engine& engine, const Generation& answer, double load_seconds) {
+  const size_t computed = answer.prompt_len - answer.num_cached;
   const size_t decoded = answer.ids.empty() ? 0 : answer.ids.size() - 1;
   fmt::print(stderr,
              "\nload {:.2f} s | prompt {} tokens ({} cached), {:.1f} tokens/s | first token after "
              "{:.3f} s | answer {} tokens, {:.1f} tokens/s | KV {:.1f} MB | weights {:.1f} MB\n",
-             load_seconds, prompt_len, answer.num_cached, Rate(computed, answer.prompt_seconds),
-             answer.first_token_seconds, answer.ids.size(), Rate(decoded, answer.decode_seconds),
+             load_seconds, answer.prompt_len, answer.num_cached,
+             Rate(computed, answer.prompt_seconds), answer.first_token_seconds, answer.ids.size(),
+             Rate(decoded, answer.decode_seconds),
              static_cast<double>(engine.kv_held_bytes()) / 1e6,
              static_cast<double>(engine.weight_bytes()) / 1e6);
+  if (engine.num_kv_saturated() > 0)
+    fmt::print(stderr, "warning: {} K or V values beyond f16 were cut to 65504: use --kv f32\n",
+               engine.num_kv_saturated());
+  if (answer.finish_reason == FinishReason::kContextFull)
+    fmt::print(stderr, "the answer ends here: the context is full\n");
+  if (answer.finish_reason == FinishReason::kMemoryFull)
+    fmt::print(stderr, "the answer ends here: no free page, raise --kv-memory\n");
 }
 
 nlohmann::ordered_json ToJson(const Engine& engine, const std::vector<TokenId>& prompt,
@@ -79,6 +87,7 @@ nlohmann::ordered_json ToJson(const Engine& engine, const std::vector<TokenId>& 
            {{"weight_bytes", engine.weight_bytes()},
             {"kv_held_bytes", engine.kv_held_bytes()},
             {"kv_committed_bytes", engine.kv_committed_bytes()},
+            {"kv_saturated_values", engine.num_kv_saturated()},
             {"peak_resident_bytes", PeakResidentBytes()}}}};
 }
 
@@ -97,8 +106,8 @@ class RunCommand {
                            Conversation::Create(*engine_, std::move(template_source)));
     conversation_->SetSystem(flags_.system);
     load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (!flags_.prompt_ids.empty()) {
-      QUIRE_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, ParseTokenIds(flags_.prompt_ids));
+    if (flags_.prompt_ids.has_value()) {
+      QUIRE_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, ParseTokenIds(*flags_.prompt_ids));
       return Answer(ids);
     }
     const bool is_chat = !flags_.prompt.has_value() && isatty(STDIN_FILENO) == 1;
@@ -111,7 +120,7 @@ class RunCommand {
  private:
   // Nothing: raw text. A model without a template can be run with --raw only, and is told so.
   StatusOr<std::optional<std::string>> TemplateSource() const {
-    if (flags_.raw || !flags_.prompt_ids.empty()) return std::optional<std::string>();
+    if (flags_.raw || flags_.prompt_ids.has_value()) return std::optional<std::string>();
     if (!flags_.chat_template_path.empty()) {
       QUIRE_ASSIGN_OR_RETURN(std::string text, ReadFile(flags_.chat_template_path));
       return std::optional<std::string>(std::move(text));
@@ -128,7 +137,7 @@ class RunCommand {
   StatusOr<int> Answer(const std::vector<TokenId>& prompt) {
     Interrupt interrupt;
     const auto on_text = [&](std::string_view text) {
-      if (!flags_.json) PrintToStdout(text);
+      if (!flags_.json && !PrintToStdout(text)) interrupt.Set();
     };
     QUIRE_ASSIGN_OR_RETURN(const Generation answer,
                            conversation_->AskIds(prompt, params_, on_text, interrupt.flag()));
@@ -138,7 +147,7 @@ class RunCommand {
     } else {
       if (!conversation_->tokenizer().has_text()) fmt::print("{}", fmt::join(answer.ids, " "));
       PrintToStdout("\n");
-      PrintSummary(*engine_, answer, prompt.size(), load_seconds_);
+      PrintSummary(*engine_, answer, load_seconds_);
     }
     return answer.finish_reason == FinishReason::kCancelled ? kExitCancelled : 0;
   }
@@ -156,15 +165,17 @@ class RunCommand {
         continue;
       }
       interrupt.Clear();
-      QUIRE_ASSIGN_OR_RETURN(const std::vector<TokenId> prompt, conversation_->PromptIds(*line));
-      auto answer = conversation_->Ask(*line, params_, PrintToStdout, interrupt.flag());
+      const auto on_text = [&](std::string_view text) {
+        if (!PrintToStdout(text)) interrupt.Set();
+      };
+      auto answer = conversation_->Ask(*line, params_, on_text, interrupt.flag());
       interrupt.Clear();
       PrintToStdout("\n");
       if (!answer.ok()) {  // too long, most often: the chat itself goes on
         fmt::print(stderr, "error: {} (/clear starts anew)\n", answer.status().message());
         continue;
       }
-      PrintSummary(*engine_, answer.value(), prompt.size(), load_seconds_);
+      PrintSummary(*engine_, answer.value(), load_seconds_);
     }
     fmt::print(stderr, "\n");
     return 0;

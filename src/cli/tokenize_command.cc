@@ -27,7 +27,7 @@ using Json = nlohmann::ordered_json;
 struct TokenizeFlags {
   EngineFlags engine;
   std::optional<std::string> text;
-  std::string decode_ids;
+  std::optional<std::string> decode_ids;
   bool special = false;
   bool no_add_special = false;
   bool count = false;
@@ -39,7 +39,7 @@ std::string Dump(const Json& json) {
 }
 
 StatusOr<int> PrintDecoded(const Tokenizer& tokenizer, const TokenizeFlags& flags) {
-  QUIRE_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, ParseTokenIds(flags.decode_ids));
+  QUIRE_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, ParseTokenIds(*flags.decode_ids));
   QUIRE_ASSIGN_OR_RETURN(const std::string text,
                          Decode(tokenizer, ids, {.show_special = flags.special}));
   fmt::print("{}\n", flags.json ? Dump({{"ids", ids}, {"text", text}}) : text);
@@ -83,8 +83,8 @@ CommandBody AddTokenizeCommand(CLI::App& app) {
     if (vocabulary.kind == VocabularyKind::kNone)
       return InvalidArgument("{}: the model has no tokenizer", file.path());
     QUIRE_ASSIGN_OR_RETURN(const Tokenizer tokenizer, Tokenizer::Create(std::move(vocabulary)));
-    return flags->decode_ids.empty() ? PrintEncoded(tokenizer, *flags)
-                                     : PrintDecoded(tokenizer, *flags);
+    return flags->decode_ids.has_value() ? PrintDecoded(tokenizer, *flags)
+                                         : PrintEncoded(tokenizer, *flags);
   };
 }
 

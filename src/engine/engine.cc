@@ -1,6 +1,9 @@
 #include "engine/engine.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "base/errors.h"
@@ -8,6 +11,7 @@
 #include "base/memory.h"
 #include "cache/page_pool.h"
 #include "model/forward.h"
+#include "model/gguf_file.h"
 
 namespace quire {
 namespace {
@@ -15,10 +19,31 @@ namespace {
 constexpr uint32_t kMaxChunk = 4096;
 constexpr int kMaxThreads = 256;
 
-// Half of what is free: the pages are committed only as they are used.
-uint64_t DefaultKvMemory() {
+// Half of what is free beside the weights: the pages are committed only as they are used.
+uint64_t DefaultKvMemory(uint64_t weight_bytes) {
   constexpr uint64_t kLeast = uint64_t{256} << 20;
-  return std::max(AvailableMemoryBytes() / 2, kLeast);
+  const uint64_t available = AvailableMemoryBytes();
+  return std::max(available > weight_bytes ? (available - weight_bytes) / 2 : 0, kLeast);
+}
+
+// Resolves the options that depend on the model, and the layout of its pages.
+StatusOr<KvLayout> PlanMemory(const std::string& path, EngineOptions& options) {
+  QUIRE_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::Open(path));
+  StatusOr<ModelShape> read = ReadShape(file.header());
+  if (!read.ok()) return read.status().WithContext(path);
+  const ModelShape& shape = *read;
+  const auto trained = static_cast<uint32_t>(shape.context_length);
+  if (options.context_len == 0) options.context_len = trained;
+  if (options.context_len > trained)
+    spdlog::warn("a context of {} tokens is more than the {} that the model was trained for",
+                 options.context_len, trained);
+  if (options.kv_memory_bytes == 0) options.kv_memory_bytes = DefaultKvMemory(file.size_bytes());
+  return MakeKvLayout({.page_size = options.page_size,
+                       .num_layers = static_cast<uint32_t>(shape.num_layers),
+                       .num_kv_heads = static_cast<uint32_t>(shape.num_kv_heads),
+                       .head_dim_k = static_cast<uint32_t>(shape.head_dim_k),
+                       .head_dim_v = static_cast<uint32_t>(shape.head_dim_v)},
+                      options.kv_codec, options.kv_codec);
 }
 
 Status CheckOptions(const EngineOptions& options) {
@@ -58,23 +83,18 @@ StatusOr<std::unique_ptr<Engine>> Engine::Load(
   EngineOptions& resolved = engine->options_;
   resolved = options;
   if (resolved.num_threads == 0) resolved.num_threads = UsableCores();
-  engine->parts_ = std::make_unique<Parts>(resolved.num_threads);
+  try {
+    engine->parts_ = std::make_unique<Parts>(resolved.num_threads);
+  } catch (const std::system_error& error) {
+    return ResourceExhausted("the system refused one of {} threads: lower --threads",
+                             resolved.num_threads);
+  }
   Parts& parts = *engine->parts_;
-  QUIRE_ASSIGN_OR_RETURN(engine->model_, Model::Load(path, parts.team, progress));
-  // After the weights, so that the default counts what is left beside them.
-  if (resolved.kv_memory_bytes == 0) resolved.kv_memory_bytes = DefaultKvMemory();
-
-  const ModelShape& shape = engine->model_->shape();
-  if (resolved.context_len == 0) resolved.context_len = static_cast<uint32_t>(shape.context_length);
-  QUIRE_ASSIGN_OR_RETURN(const KvLayout layout,
-                         MakeKvLayout({.page_size = resolved.page_size,
-                                       .num_layers = static_cast<uint32_t>(shape.num_layers),
-                                       .num_kv_heads = static_cast<uint32_t>(shape.num_kv_heads),
-                                       .head_dim_k = static_cast<uint32_t>(shape.head_dim_k),
-                                       .head_dim_v = static_cast<uint32_t>(shape.head_dim_v)},
-                                      resolved.kv_codec, resolved.kv_codec));
+  // From the header alone, so that wrong options are told before the weights are read.
+  QUIRE_ASSIGN_OR_RETURN(const KvLayout layout, PlanMemory(path, resolved));
   QUIRE_ASSIGN_OR_RETURN(parts.pool, PagePool::Create({.page_bytes = layout.page_bytes(),
                                                        .budget_bytes = resolved.kv_memory_bytes}));
+  QUIRE_ASSIGN_OR_RETURN(engine->model_, Model::Load(path, parts.team, progress));
   QUIRE_ASSIGN_OR_RETURN(parts.forward,
                          ForwardPass::Create(*engine->model_,
                                              {.kv_layout = layout,
@@ -191,5 +211,7 @@ uint64_t Engine::weight_bytes() const { return model_->weights().size_bytes(); }
 uint64_t Engine::kv_held_bytes() const { return parts_->pool->held_bytes(); }
 uint64_t Engine::kv_committed_bytes() const { return parts_->pool->committed_bytes(); }
 uint64_t Engine::kv_budget_bytes() const { return parts_->pool->budget_bytes(); }
+uint64_t Engine::num_kv_saturated() const { return parts_->forward->num_saturated(); }
+uint64_t Engine::ReleaseIdleMemory() { return parts_->pool->ReleaseIdleMemory(); }
 
 }  // namespace quire

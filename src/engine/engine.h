@@ -4,8 +4,9 @@
 // pool and give them back when they die. Text is not known here (text/tokenizer.h), nor is how a
 // next token is chosen (engine/sampler.h); engine/generation.h puts the three together.
 //
-// Pure: the logits of a position depend on the model, the activation form, the KV codec and the
-// tokens before it, and on nothing else: not on chunks, threads, page size or other sequences.
+// Pure: the logits of a position depend on the model, the activation form, the KV codec, the page
+// size (softmax rescales once a page) and the tokens before it, and on nothing else: not on chunks,
+// threads, instruction set or other sequences.
 //
 // Threading: one thread at a time.
 #pragma once
@@ -47,7 +48,7 @@ class Sequence {
 
 // What one sequence gets computed in one call.
 struct SequenceInput {
-  Sequence* sequence = nullptr;
+  Sequence* sequence = nullptr;     // stands in a call only once
   std::span<const TokenId> tokens;  // they follow sequence->tokens()
   uint32_t num_logits = 1;          // of the last so many of `tokens`
 };
@@ -85,6 +86,12 @@ class Engine {
   uint64_t kv_held_bytes() const;       // pages in use
   uint64_t kv_committed_bytes() const;  // what the pages take of the machine's memory
   uint64_t kv_budget_bytes() const;
+
+  // Finite K and V values that did not fit the codec and were stored as its largest, since loading.
+  uint64_t num_kv_saturated() const;
+
+  // Gives memory behind free pages back to the system, in whole extents; returns the bytes.
+  uint64_t ReleaseIdleMemory();
 
  private:
   struct Parts;  // pool, threads, forward pass, logits

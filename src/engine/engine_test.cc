@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
 
 #include "base/allocation_count.h"
 #include "base/test_data.h"
+#include "model/gguf_file.h"
 
 namespace quire {
 namespace {
@@ -125,6 +129,41 @@ TEST(Engine, DecodeAllocatesNothingAfterWarmUp) {
   const uint64_t before = AllocationCount();
   for (int i = 0; i < 40; ++i) ASSERT_TRUE(engine->Compute(sequence, {&token, 1}).ok());
   EXPECT_EQ(AllocationCount(), before);
+}
+
+// A copy of the small model with a NaN in layer 1's feed forward, so that layer 2's K and V are.
+std::string ModelWithNan() {
+  auto file = GgufFile::Open(TestData("models/llama-gqa.gguf"));
+  EXPECT_TRUE(file.ok());
+  const GgufTensor* tensor = file->header().FindTensor("blk.1.ffn_down.weight");
+  std::ifstream input(TestData("models/llama-gqa.gguf"), std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(input), {}};
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(bytes.data() + tensor->file_offset, &nan, sizeof nan);
+  const std::string path = testing::TempDir() + "/quire-nan.gguf";
+  std::ofstream(path, std::ios::binary) << bytes;
+  return path;
+}
+
+TEST(Engine, NanInKOrVFailsTheCallAndNamesTheFirstLayer) {
+  auto engine = Engine::Load(ModelWithNan(), {.num_threads = 2}, {});
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  Sequence sequence = (*engine)->NewSequence();
+  const Status status = (*engine)->Compute(sequence, Tokens(5)).status();
+  EXPECT_EQ(status.code(), StatusCode::kNonFinite);
+  EXPECT_NE(status.message().find("layer 2"), std::string::npos) << status.message();
+  EXPECT_TRUE(sequence.tokens().empty());
+  EXPECT_EQ((*engine)->kv_held_bytes(), 0u);
+}
+
+TEST(Engine, FreedPagesCanGoBackToTheSystem) {
+  auto engine = LoadSmall({.context_len = 6000});
+  Sequence sequence = engine->NewSequence();
+  ASSERT_TRUE(engine->Compute(sequence, Tokens(6000)).ok());
+  EXPECT_GT(engine->kv_committed_bytes(), 0u);
+  sequence.Truncate(0);
+  engine->ReleaseIdleMemory();
+  EXPECT_EQ(engine->kv_committed_bytes(), 0u);
 }
 
 TEST(Engine, OptionsOutOfRangeAreErrors) {

@@ -34,6 +34,8 @@ std::string_view FinishReasonName(FinishReason reason) {
       return "length";
     case FinishReason::kContextFull:
       return "context";
+    case FinishReason::kMemoryFull:
+      return "memory";
     case FinishReason::kCancelled:
       return "cancelled";
   }
@@ -51,6 +53,7 @@ StatusOr<Generation> Generate(Engine& engine, Sequence& sequence, const Tokenize
   // The last prompt token is always computed: its logits are what we are after.
   const size_t kept = std::min(CommonPrefix(sequence.tokens(), prompt), prompt.size() - 1);
   sequence.Truncate(kept);
+  result.prompt_len = static_cast<uint32_t>(prompt.size());
   result.num_cached = static_cast<uint32_t>(kept);
 
   Sampler sampler(static_cast<uint32_t>(engine.model().shape().num_tokens));
@@ -65,9 +68,14 @@ StatusOr<Generation> Generate(Engine& engine, Sequence& sequence, const Tokenize
       engine.Compute(sequence, prompt.subspan(kept), 1, cancelled);
   result.prompt_seconds = since_call.Seconds();
   for (;;) {
-    if (!logits.ok()) {
-      if (logits.status().code() != StatusCode::kCancelled) return logits.status();
-      result.finish_reason = FinishReason::kCancelled;
+    if (const StatusCode code = logits.status().code(); !logits.ok()) {
+      if (code == StatusCode::kCancelled) {
+        result.finish_reason = FinishReason::kCancelled;
+      } else if (code == StatusCode::kResourceExhausted && !result.ids.empty()) {
+        result.finish_reason = FinishReason::kMemoryFull;  // what there is of the answer stays
+      } else {
+        return logits.status();
+      }
       break;
     }
     QUIRE_ASSIGN_OR_RETURN(const SampledToken token, sampler.Sample(logits.value(), params.sampling,
@@ -90,7 +98,8 @@ StatusOr<Generation> Generate(Engine& engine, Sequence& sequence, const Tokenize
     logits = engine.Compute(sequence, {&token.id, 1}, 1, cancelled);
   }
   send(detokenizer.Finish());
-  result.decode_seconds = since_call.Seconds() - result.first_token_seconds;
+  if (!result.ids.empty())
+    result.decode_seconds = since_call.Seconds() - result.first_token_seconds;
   return result;
 }
 

@@ -26,9 +26,10 @@ enum class FinishReason {
   kEndOfAnswer,  // the model said so
   kMaxTokens,    // as many as were asked for
   kContextFull,  // the context holds no more
+  kMemoryFull,   // no free page for the next token
   kCancelled,
 };
-std::string_view FinishReasonName(FinishReason reason);  // "stop", "length", "context", "cancelled"
+std::string_view FinishReasonName(FinishReason reason);  // "stop", "length", ...
 
 struct GenerationParams {
   SamplingParams sampling;
@@ -40,10 +41,11 @@ struct Generation {
   std::vector<TokenId> ids;  // the answer, without the token that ended it
   std::string text;          // of ids; empty if the model has no text
   FinishReason finish_reason = FinishReason::kEndOfAnswer;
+  uint32_t prompt_len = 0;         // tokens
   uint32_t num_cached = 0;         // prompt tokens whose KV was there already
   double prompt_seconds = 0;       // to compute the rest of the prompt
   double first_token_seconds = 0;  // to the first token, from the call
-  double decode_seconds = 0;       // all tokens after the first
+  double decode_seconds = 0;       // all tokens after the first; 0 without one
 };
 
 // Answers `prompt`, all its ids from the start of the conversation. What `sequence` holds of them

@@ -1,5 +1,5 @@
 // EngineOptions: what a user may choose about an engine. The command line's table of options
-// (cli/engine_flags.h) lists each with its flag, range and help.
+// (cli/engine_flags.cc) has each with its flag, range and help.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace quire {
 
 struct EngineOptions {
   int num_threads = 0;  // 0: the cores that this process may use
-  InstructionSet instruction_set = InstructionSet::kPortable;
+  InstructionSet instruction_set = AvailableInstructionSets().back();
   ActivationForm activations = ActivationForm::kInt8;  // part of the model's identity
   KvCodec kv_codec = KvCodec::kF16;
   uint64_t kv_memory_bytes = 0;  // budget of KV pages; 0: half of the memory that is free

@@ -20,7 +20,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
+
+#include "base/lazy_array.h"
 
 namespace quire {
 
@@ -47,7 +48,8 @@ struct Activations {
   Int8Rows int8 = {};
 };
 
-// Owns the room for codes of up to max_rows x max_cols. Allocates in the constructor only.
+// Owns the room for codes of up to max_rows x max_cols. Allocates in the constructor only; memory
+// is committed as rows are written.
 class Int8Buffer {
  public:
   Int8Buffer() = default;
@@ -76,11 +78,11 @@ class Int8Buffer {
 
  private:
   int max_rows_ = 0, max_cols_ = 0;
-  std::vector<int8_t> codes_;
-  std::vector<int16_t> wide_;
-  std::vector<float> scales_;
-  std::vector<int32_t> sums_;
-  std::vector<float> scaled_sums_;
+  LazyArray<int8_t> codes_;
+  LazyArray<int16_t> wide_;
+  LazyArray<float> scales_;
+  LazyArray<int32_t> sums_;
+  LazyArray<float> scaled_sums_;
 };
 
 // The place in `wide` of element k of a row.

@@ -168,7 +168,8 @@ void ManyRows(const uint8_t* panel, int num_blocks, const Int8Rows& x, int m, in
   const int num_spans = (num_blocks + Span<W>::kMaxBlocks - 1) / Span<W>::kMaxBlocks;
   for (int i = 0; i < rows; ++i) Store16(Zero16(), acc + 16 * i);
   for (int s = 0; s < num_spans; ++s) {
-    const int b0 = num_blocks * s / num_spans, b1 = num_blocks * (s + 1) / num_spans;
+    const int b0 = static_cast<int>(int64_t{num_blocks} * s / num_spans);
+    const int b1 = static_cast<int>(int64_t{num_blocks} * (s + 1) / num_spans);
     Widen<W>(panel + b0 * kBlockBytes<W>, b1 - b0, span);
     for (int t = 0; t < num_tiles; ++t) {
       const int i0 = rows * t / num_tiles, i1 = rows * (t + 1) / num_tiles;

@@ -55,9 +55,6 @@ struct LinearKernels {
 
   // out[i] = gate[i] / (1 + exp(-gate[i])) * up[i]. out may be gate or up.
   void (*silu_multiply)(const float* gate, const float* up, float* out, int n);
-
-  // x[i] = x[i] + y[i]
-  void (*add)(float* x, const float* y, int n);
 };
 
 // Requires: `set` is one of AvailableInstructionSets().

@@ -1,4 +1,4 @@
-// Row operations beside the products: activations to codes, norm, rope, SiLU, add.
+// Row operations beside the products: activations to codes, norm, rope, SiLU.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "linear/row_kernels.cc"
 #include <hwy/foreach_target.h>
@@ -191,20 +191,12 @@ void SiluMultiply(const float* gate, const float* up, float* out, int n) {
   }
 }
 
-void Add(float* x, const float* y, int n) {
-  for (int i = 0; i < n; i += 16) {
-    const int count = HWY_MIN(16, n - i);
-    StorePart16(Add16(LoadPart16(x + i, count), LoadPart16(y + i, count)), x + i, count);
-  }
-}
-
 LinearKernels RowTable() {
   return {.quantise_rows = QuantiseRows,
           .multiply = nullptr,
           .rms_norm = RmsNorm,
           .rope = Rope,
-          .silu_multiply = SiluMultiply,
-          .add = Add};
+          .silu_multiply = SiluMultiply};
 }
 
 }  // namespace HWY_NAMESPACE

@@ -186,18 +186,5 @@ TEST(SiluMultiply, NaNStaysAndOutMayBeAnInput) {
   }
 }
 
-TEST(Add, AddsElementwise) {
-  for (InstructionSet set : AvailableInstructionSets()) {
-    for (int n : {1, 16, 39}) {
-      auto x = Random(n, 91);
-      const auto y = Random(n, 92);
-      auto want = x;
-      for (size_t i = 0; i < want.size(); ++i) want[i] = x[i] + y[i];
-      GetLinearKernels(set).add(x.data(), y.data(), n);
-      ExpectSameBits(x, want);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace quire

@@ -292,7 +292,10 @@ class ForwardPass::Step {
           sequence.kv, sequence.first_position + item.row_offset, item.num_rows,
           Row(buffers_.k, first_row, shape_.k_rows()) + head * head_dim, shape_.k_rows(),
           Row(buffers_.v, first_row, shape_.v_rows()) + head * shape_.head_dim_v, shape_.v_rows());
-      if (result.non_finite) bad_layer_.store(static_cast<int>(layer), std::memory_order_relaxed);
+      int none = -1;  // the first layer counts: later ones inherit its trouble
+      if (result.non_finite)
+        bad_layer_.compare_exchange_strong(none, static_cast<int>(layer),
+                                           std::memory_order_relaxed);
       if (result.num_saturated > 0)
         num_saturated_.fetch_add(result.num_saturated, std::memory_order_relaxed);
     });

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/message_text.h"
 #include "model/gguf_file.h"
 #include "model/vocabulary_reader.h"
 
@@ -13,7 +14,7 @@ namespace {
 void LogUnknownTensors(const std::vector<std::string_view>& names) {
   if (names.empty()) return;
   spdlog::warn("{} tensors that architecture rules do not name are ignored, the first is {}",
-               names.size(), names.front());
+               names.size(), Printable(names.front()));
 }
 
 }  // namespace

@@ -13,8 +13,11 @@ namespace quire {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-// Enough for a read call to cost nothing beside its copy, little beside the weights.
-constexpr int64_t kBandBytes = int64_t{1} << 20;
+// Bytes of the bands of all workers together, and the least of one: enough for a read call to cost
+// nothing beside its copy, little beside the weights.
+constexpr int64_t kAllBandsBytes = int64_t{8} << 20;
+constexpr int64_t kLeastBandBytes = int64_t{1} << 16;
+constexpr int64_t kMostBandBytes = int64_t{1} << 20;
 
 uint64_t Aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -35,8 +38,13 @@ class WeightLoader {
   StatusOr<ModelWeights> Load(ThreadTeam& team,
                               const std::function<void(uint64_t, uint64_t)>& progress) {
     weights_.layers.resize(shape_.num_layers);
+    band_bytes_ = std::clamp(kAllBandsBytes / team.num_threads(), kLeastBandBytes, kMostBandBytes);
     // The first walk measures, the second places: then the memory is one piece of the exact size.
     QUIRE_RETURN_IF_ERROR(Walk());
+    // Panels are filled up to 16 rows; no real model has many matrices of fewer.
+    if (used_bytes_ > 2 * file_.size_bytes() + (uint64_t{64} << 20))
+      return Unsupported("the weights would take {} bytes of memory, the file has {}", used_bytes_,
+                         file_.size_bytes());
     QUIRE_ASSIGN_OR_RETURN(weights_.memory, AnonymousMemory::Reserve(used_bytes_));
     used_bytes_ = 0;
     placing_ = true;
@@ -123,7 +131,7 @@ class WeightLoader {
   void AddBands(const GgufTensor& tensor, int tensor_row, PackedMatrix& matrix) {
     const int64_t row_bytes = RowBytes(tensor.type, tensor.columns());
     const int64_t panels =
-        std::max<int64_t>(1, kBandBytes / (row_bytes * PackedMatrix::kPanelRows));
+        std::max<int64_t>(1, band_bytes_ / (row_bytes * PackedMatrix::kPanelRows));
     const auto rows_per_band =
         static_cast<int>(std::min<int64_t>(panels * PackedMatrix::kPanelRows, matrix.num_rows()));
     for (int row = 0; row < matrix.num_rows(); row += rows_per_band)
@@ -198,6 +206,7 @@ class WeightLoader {
   const Architecture& architecture_;
   ModelWeights weights_;
   std::vector<Band> bands_;
+  int64_t band_bytes_ = kMostBandBytes;
   uint64_t used_bytes_ = 0;
   bool placing_ = false;
 };

@@ -56,7 +56,6 @@ struct ModelWeights {
 // Requires: CheckTensors(file.header(), shape) was ok. `progress(done_bytes, total_bytes)` may be
 // empty; it is called by worker 0.
 // Errors: kResourceExhausted (memory), kInvalidFile (the file was cut or changed meanwhile).
-
 StatusOr<ModelWeights> LoadWeights(const GgufFile& file, const ModelShape& shape,
                                    const Architecture& architecture, ThreadTeam& team,
                                    const std::function<void(uint64_t, uint64_t)>& progress);

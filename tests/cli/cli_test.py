@@ -245,4 +245,8 @@ class OtherCommands(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)
+    program = unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1, exit=False)
+    for test, reason in program.result.skipped:
+        print(f"skipped: {test}: {reason}")
+    # 77 tells ctest that something was skipped.
+    sys.exit(1 if not program.result.wasSuccessful() else 77 if program.result.skipped else 0)

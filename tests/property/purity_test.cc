@@ -90,9 +90,6 @@ Purity::Change Threads(int num_threads) {
 Purity::Change Chunks(uint32_t chunk_len) {
   return [=](EngineOptions& options) { options.chunk_len = chunk_len; };
 }
-Purity::Change PageSize(uint32_t page_size) {
-  return [=](EngineOptions& options) { options.page_size = page_size; };
-}
 Purity::Change Instructions(InstructionSet set) {
   return [=](EngineOptions& options) { options.instruction_set = set; };
 }
@@ -118,7 +115,6 @@ void ExpectPure(const Purity& purity, size_t portable_count = SIZE_MAX) {
       "all at once",
       [](EngineOptions& options) {
         options.num_threads = 3;
-        options.page_size = 16;
         options.chunk_len = 13;
       },
       29);
@@ -161,15 +157,6 @@ TEST(PuritySlow, HoldsForSmolLm2) {
     ExpectPure(Purity(*path, form, Tokens(70, 49152)), /*portable_count=*/4);
 }
 
-TEST(Purity, PageSizeChangesNothing) {
-  for (const char* name : {"llama-gqa.gguf", "llama-mha.gguf", "llama-hd80.gguf"})
-    for (const Form& form : kForms) {
-      const Purity purity(TestData("models/" + std::string(name)), form, Tokens(150, 256));
-      for (const uint32_t page_size : {16u, 48u, 128u})
-        purity.ExpectSame("pages of " + std::to_string(page_size), PageSize(page_size));
-    }
-}
-
 // Other sequences in the same call change nothing, be they longer, shorter or the same.
 TEST(Purity, NeighboursInABatchChangeNothing) {
   for (const Form& form : kForms)
@@ -199,7 +186,7 @@ TEST(Purity, NeighboursInABatchChangeNothing) {
 TEST(Purity, NeighboursThatComeAndGoChangeNothing) {
   for (const Form& form : kForms) {
     const Purity purity(TestData("models/llama-gqa.Q8_0.gguf"), form, Tokens(120, 256));
-    const auto engine = purity.Load(PageSize(16));
+    const auto engine = purity.Load({});
     Sequence sequence = engine->NewSequence();
     for (uint32_t position = 0; position < purity.tokens().size(); ++position) {
       const std::vector<TokenId> other = LcgTokens(position, 1 + position * 37 % 50, 256);

@@ -1,0 +1,94 @@
+#include "engine/generation.h"
+
+#include <gtest/gtest.h>
+
+#include "base/test_data.h"
+
+namespace quire {
+namespace {
+
+// A model of ids only, and the tokenizer of its vocabulary: none.
+struct Small {
+  std::unique_ptr<Engine> engine;
+  Tokenizer tokenizer;
+
+  explicit Small(EngineOptions options = {}) : engine(Load(options)), tokenizer(NoText()) {}
+
+  static std::unique_ptr<Engine> Load(EngineOptions options) {
+    options.num_threads = 1;
+    auto engine = Engine::Load(TestData("models/llama-gqa.gguf"), options, {});
+    EXPECT_TRUE(engine.ok()) << engine.status().message();
+    return std::move(engine).value();
+  }
+  static Tokenizer NoText() { return Tokenizer::Create(Vocabulary()).value(); }
+
+  StatusOr<Generation> Ask(Sequence& sequence, std::vector<TokenId> prompt, uint32_t max_tokens,
+                           const std::atomic<bool>* cancelled = nullptr) {
+    GenerationParams params;
+    params.sampling.temperature = 0;
+    params.max_tokens = max_tokens;
+    return Generate(*engine, sequence, tokenizer, prompt, params, {}, cancelled);
+  }
+};
+
+TEST(Generation, WhatTheSequenceHoldsOfThePromptIsNotComputedAgain) {
+  Small small;
+  Sequence sequence = small.engine->NewSequence(), fresh = small.engine->NewSequence();
+  auto first = small.Ask(sequence, {1, 2, 3, 4}, 5);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(first->ids.size(), 5u);
+  EXPECT_EQ(first->num_cached, 0u);
+  std::vector<TokenId> next = {1, 2, 3, 4};
+  next.insert(next.end(), first->ids.begin(), first->ids.end());
+  next.push_back(9);
+  auto second = small.Ask(sequence, next, 5);
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(second->num_cached, 8u);  // the last id of the answer was never computed
+  EXPECT_EQ(second->ids, small.Ask(fresh, next, 5)->ids);
+}
+
+TEST(Generation, TheLastPromptTokenIsAlwaysComputed) {
+  Small small;
+  Sequence sequence = small.engine->NewSequence();
+  const auto first = small.Ask(sequence, {5, 6, 7}, 3);
+  const auto again = small.Ask(sequence, {5, 6, 7}, 3);
+  ASSERT_TRUE(first.ok() && again.ok());
+  EXPECT_EQ(again->num_cached, 2u);
+  EXPECT_EQ(again->ids, first->ids);
+}
+
+TEST(Generation, AFullContextAndFullMemoryEndTheAnswerAndKeepIt) {
+  Small context({.context_len = 10});
+  Sequence short_one = context.engine->NewSequence();
+  auto answer = context.Ask(short_one, {1, 2, 3}, 0);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(answer->finish_reason, FinishReason::kContextFull);
+  EXPECT_EQ(answer->ids.size(), 8u);  // 3 + 7 computed, and one more from their logits
+
+  Small memory({.kv_memory_bytes = 80 << 10});  // two pages of 64 tokens
+  Sequence sequence = memory.engine->NewSequence();
+  answer = memory.Ask(sequence, {1, 2, 3}, 0);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(answer->finish_reason, FinishReason::kMemoryFull);
+  EXPECT_EQ(answer->ids.size(), 126u);
+}
+
+TEST(Generation, CancelledBeforeTheFirstTokenIsAnEmptyAnswer) {
+  Small small;
+  Sequence sequence = small.engine->NewSequence();
+  const std::atomic<bool> cancelled = true;
+  const auto answer = small.Ask(sequence, {1, 2, 3}, 5, &cancelled);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(answer->finish_reason, FinishReason::kCancelled);
+  EXPECT_TRUE(answer->ids.empty());
+  EXPECT_TRUE(sequence.tokens().empty());
+}
+
+TEST(Generation, AnEmptyPromptIsAnError) {
+  Small small;
+  Sequence sequence = small.engine->NewSequence();
+  EXPECT_EQ(small.Ask(sequence, {}, 5).status().code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace quire
