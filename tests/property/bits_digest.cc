@@ -84,6 +84,7 @@ int main() {
     quire::DigestVectorOps(set);
     quire::DigestLinear(set);
     quire::DigestAttention(set);
+    quire::DigestForward(set);
   }
 }
 #endif  // HWY_ONCE

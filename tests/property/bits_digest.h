@@ -53,5 +53,6 @@ void PrintDigest(const std::string& name, InstructionSet set, const Digest& dige
 // One line or more each. Requires: the machine has the set.
 void DigestLinear(InstructionSet set);     // linear_digest.cc
 void DigestAttention(InstructionSet set);  // attention_digest.cc
+void DigestForward(InstructionSet set);    // forward_digest.cc
 
 }  // namespace quire

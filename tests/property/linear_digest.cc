@@ -72,8 +72,6 @@ void DigestRowKernels(InstructionSet set) {
     digest.AddAll(out);
     kernels.silu_multiply(x.data(), y.data(), out.data(), n);
     digest.AddAll(out);
-    kernels.add(out.data(), x.data(), n);
-    digest.AddAll(out);
   }
   for (const RopePairs pairs : {RopePairs::kInterleaved, RopePairs::kHalves}) {
     for (int num_rotated : {2, 34, kHeadDim}) {
