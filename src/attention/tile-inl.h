@@ -23,21 +23,21 @@
 #include "base/vector-inl.h"
 
 // Unrolled loops keep their accumulators in registers. Portable code has too many for that, and
-// compiles several times faster without.
+// sanitizers check every access: both stay rolled, which compiles ten times faster.
+#undef QUIRE_ROLLED
 #undef QUIRE_UNROLL
 #undef QUIRE_MULTIPLY_INLINE
-#if HWY_TARGET == HWY_SCALAR
+#define QUIRE_ROLLED (HWY_TARGET == HWY_SCALAR || HWY_IS_ASAN || HWY_IS_TSAN || HWY_IS_MSAN)
+#if QUIRE_ROLLED
 #define QUIRE_MULTIPLY_INLINE HWY_NOINLINE
 #else
 #define QUIRE_MULTIPLY_INLINE HWY_INLINE
 #endif
-#if defined(__clang__)
-#if HWY_TARGET == HWY_SCALAR
+#if defined(__clang__) && QUIRE_ROLLED
 #define QUIRE_UNROLL _Pragma("nounroll")
-#else
+#elif defined(__clang__)
 #define QUIRE_UNROLL _Pragma("unroll")
-#endif
-#elif HWY_TARGET == HWY_SCALAR
+#elif QUIRE_ROLLED
 #define QUIRE_UNROLL _Pragma("GCC unroll 1")
 #else
 #define QUIRE_UNROLL _Pragma("GCC unroll 16")
@@ -58,7 +58,7 @@ constexpr int NumPanels(int rows) {
   return rows >= 4 ? 1 : rows >= 2 ? 2 : 4;
 }
 
-inline constexpr bool kPrefetches = HWY_TARGET != HWY_SCALAR;
+inline constexpr bool kPrefetches = !QUIRE_ROLLED;
 
 // Two prefetch cursors beside the reader, to L2, one line a step: the next chunk and the one after
 // it, which picks up what the first dropped (measured; L1 prefetches block its miss buffers).
