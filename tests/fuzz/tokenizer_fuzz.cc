@@ -46,7 +46,9 @@ void CheckText(const Tokenizer& tokenizer, std::string_view text, uint8_t option
   }
   // A user-defined token cuts the text, and SPM starts each part with a space.
   const bool has_space = tokenizer.adds_space_prefix() && !text.empty();
-  if (has_all_bytes && !parse_special && text.find("@@") == text.npos) {
+  // SPM writes a space as U+2581, so one of the text's own comes back as a space.
+  const bool is_lossy = tokenizer.adds_space_prefix() && text.find("\xE2\x96\x81") != text.npos;
+  if (has_all_bytes && !parse_special && !is_lossy && text.find("@@") == text.npos) {
     QUIRE_CHECK(bytes == (has_space ? " " : "") + std::string(text));
   }
   CheckDecode(tokenizer, *ids);
