@@ -23,7 +23,7 @@
 #include "base/vector-inl.h"
 
 // Unrolled loops keep their accumulators in registers. Portable code has too many for that, and
-// sanitizers check every access: both stay rolled, which compiles ten times faster.
+// sanitizers check every access: both stay rolled, which compiles several times faster.
 #undef QUIRE_ROLLED
 #undef QUIRE_UNROLL
 #undef QUIRE_MULTIPLY_INLINE
