@@ -27,14 +27,19 @@ void Read(const std::byte* p, size_t size_bytes) {
 }
 
 void FmaLoop(int64_t rounds) {
+  // Values that the compiler does not know: equal sums would be merged into one.
+  alignas(64) float start[kSums * 16] = {};
+  Use(start);
   F32x16 sum[kSums];
-  for (int i = 0; i < kSums; ++i) sum[i] = Zero16();
+  HWY_UNROLL(12)
+  for (int i = 0; i < kSums; ++i) sum[i] = Load16(start + 16 * i);
   const F32x16 a = Set16(1.0f), b = Set16(0x1p-30f);
   for (int64_t round = 0; round < rounds; ++round) {
     HWY_UNROLL(12)
     for (int i = 0; i < kSums; ++i) sum[i] = Fma16(sum[i], a, b);
   }
   alignas(64) float out[16];
+  HWY_UNROLL(12)
   for (int i = 1; i < kSums; ++i) sum[0] = Add16(sum[0], sum[i]);
   Store16(sum[0], out);
   Use(out);
@@ -46,20 +51,22 @@ void ProductLoop(int64_t rounds) {
   alignas(64) uint8_t bytes[64] = {1, 2, 3};
   Lanes w = LoadLanes(bytes);
   Lanes sum[kSums];
+  HWY_UNROLL(12)
   for (int i = 0; i < kSums; ++i) sum[i] = w;
   const Four x = BroadcastFour(&ones);
   for (int64_t round = 0; round < rounds; ++round) {
-#if HWY_TARGET != HWY_SCALAR
-    for (size_t j = 0; j < kVecs; ++j) QUIRE_KEEP(w.v[j]);
-#endif
     HWY_UNROLL(12)
     for (int i = 0; i < kSums; ++i) {
+#if HWY_TARGET != HWY_SCALAR
+      for (size_t j = 0; j < kVecs; ++j) QUIRE_KEEP(w.v[j]);  // else one product serves all sums
+#endif
       if (kWords)
         AddWordProducts(sum[i], w, x, false);
       else
         AddByteProducts(sum[i], w, x, false);
     }
   }
+  HWY_UNROLL(12)  // a variable index would keep the sums in memory
   for (int i = 0; i < kSums; ++i) StoreLanes(sum[i], bytes), Use(bytes);
 }
 
