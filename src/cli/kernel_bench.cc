@@ -16,6 +16,7 @@
 #include "base/threads.h"
 #include "linear/ceilings.h"
 #include "linear/kernels.h"
+#include "model/kv_geometry.h"
 
 namespace quire {
 namespace {
@@ -230,12 +231,8 @@ class KernelBench {
   }
 
   StatusOr<KvLayout> Layout() const {
-    return MakeKvLayout({.page_size = options_.page_size,
-                         .num_layers = static_cast<uint32_t>(shape_.num_layers),
-                         .num_kv_heads = static_cast<uint32_t>(shape_.num_kv_heads),
-                         .head_dim_k = static_cast<uint32_t>(shape_.head_dim_k),
-                         .head_dim_v = static_cast<uint32_t>(shape_.head_dim_v)},
-                        options_.kv_codec, options_.kv_codec);
+    return MakeKvLayout(KvGeometryOf(shape_, options_.page_size), options_.kv_codec,
+                        options_.kv_codec);
   }
 
   void Add(const std::string& kernel, const std::vector<double>& rates,

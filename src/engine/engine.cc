@@ -12,6 +12,7 @@
 #include "cache/page_pool.h"
 #include "model/forward.h"
 #include "model/gguf_file.h"
+#include "model/kv_geometry.h"
 
 namespace quire {
 namespace {
@@ -27,10 +28,9 @@ uint64_t DefaultKvMemory(uint64_t weight_bytes) {
 }
 
 // Resolves the options that depend on the model, and the layout of its pages.
-StatusOr<KvLayout> PlanMemory(const std::string& path, EngineOptions& options) {
-  QUIRE_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::Open(path));
+StatusOr<KvLayout> PlanMemory(const GgufFile& file, EngineOptions& options) {
   StatusOr<ModelShape> read = ReadShape(file.header());
-  if (!read.ok()) return read.status().WithContext(path);
+  if (!read.ok()) return read.status().WithContext(file.path());
   const ModelShape& shape = *read;
   const auto trained = static_cast<uint32_t>(shape.context_length);
   if (options.context_len == 0) options.context_len = trained;
@@ -38,12 +38,7 @@ StatusOr<KvLayout> PlanMemory(const std::string& path, EngineOptions& options) {
     spdlog::warn("a context of {} tokens is more than the {} that the model was trained for",
                  options.context_len, trained);
   if (options.kv_memory_bytes == 0) options.kv_memory_bytes = DefaultKvMemory(file.size_bytes());
-  return MakeKvLayout({.page_size = options.page_size,
-                       .num_layers = static_cast<uint32_t>(shape.num_layers),
-                       .num_kv_heads = static_cast<uint32_t>(shape.num_kv_heads),
-                       .head_dim_k = static_cast<uint32_t>(shape.head_dim_k),
-                       .head_dim_v = static_cast<uint32_t>(shape.head_dim_v)},
-                      options.kv_codec, options.kv_codec);
+  return MakeKvLayout(KvGeometryOf(shape, options.page_size), options.kv_codec, options.kv_codec);
 }
 
 Status CheckOptions(const EngineOptions& options) {
@@ -91,10 +86,11 @@ StatusOr<std::unique_ptr<Engine>> Engine::Load(
   }
   Parts& parts = *engine->parts_;
   // From the header alone, so that wrong options are told before the weights are read.
-  QUIRE_ASSIGN_OR_RETURN(const KvLayout layout, PlanMemory(path, resolved));
+  QUIRE_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::Open(path));
+  QUIRE_ASSIGN_OR_RETURN(const KvLayout layout, PlanMemory(file, resolved));
   QUIRE_ASSIGN_OR_RETURN(parts.pool, PagePool::Create({.page_bytes = layout.page_bytes(),
                                                        .budget_bytes = resolved.kv_memory_bytes}));
-  QUIRE_ASSIGN_OR_RETURN(engine->model_, Model::Load(path, parts.team, progress));
+  QUIRE_ASSIGN_OR_RETURN(engine->model_, Model::Load(file, parts.team, progress));
   QUIRE_ASSIGN_OR_RETURN(parts.forward,
                          ForwardPass::Create(*engine->model_,
                                              {.kv_layout = layout,

@@ -4,98 +4,14 @@
 //   M >= 8  GOP/s; `peak` is a loop of the path's integer multiply and add in registers alone
 //
 // One thread, thread CPU time, best of several. Usage: linear_bench [set] [seconds a row]
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "linear/linear_bench.cc"
-#include <hwy/foreach_target.h>
-// After foreach_target.h.
-#include "linear/byte_products-inl.h"
-
-#ifndef QUIRE_LINEAR_BENCH_TABLE_
-#define QUIRE_LINEAR_BENCH_TABLE_
-namespace quire {
-struct Ceilings {
-  int (*read)(const std::byte* p, size_t size_bytes);  // a sum, so that it is not left out
-  int (*byte_products)(int rounds);                    // kProducts sets of 64 bytes a round
-  int (*word_products)(int rounds);
-};
-inline constexpr int kProducts = 8;
-}  // namespace quire
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace quire {
-namespace HWY_NAMESPACE {
-
-int FirstLane(const Lanes& a) {
-  alignas(64) int x[16];
-  StoreLanes(a, x);
-  return x[0];
-}
-
-int Read(const std::byte* p, size_t size_bytes) {
-  Lanes sum[4];
-  for (Lanes& s : sum) s = LoadLanes(p);
-  for (size_t at = 0; at + 256 <= size_bytes; at += 256) {
-    for (size_t i = 0; i < 4; ++i) {
-      const Lanes x = LoadLanes(p + at + 64 * i);
-#if HWY_TARGET == HWY_SCALAR
-      for (size_t j = 0; j < 64; ++j) sum[i].bytes[j] ^= x.bytes[j];
-#elif HWY_TARGET == HWY_AVX2
-      for (size_t j = 0; j < 2; ++j) sum[i].v[j] = _mm256_xor_si256(sum[i].v[j], x.v[j]);
-#else
-      sum[i].v[0] = _mm512_xor_si512(sum[i].v[0], x.v[0]);
-#endif
-    }
-  }
-  int total = 0;
-  for (const Lanes& s : sum) total ^= FirstLane(s);
-  return total;
-}
-
-template <bool kWords>
-int Products(int rounds) {
-  constexpr size_t kSums = kProducts / 2;
-  const uint32_t ones = 0x01010101u;
-  Lanes sum[kSums];
-  alignas(64) uint8_t bytes[64] = {1, 2, 3};
-  Lanes w = LoadLanes(bytes);
-  for (Lanes& s : sum) s = w;
-  const Four x = BroadcastFour(&ones);
-  for (int i = 0; i < rounds; ++i) {
-    HWY_UNROLL(2)
-    for (int repeat = 0; repeat < 2; ++repeat) {
-#if HWY_TARGET != HWY_SCALAR
-      for (size_t j = 0; j < kVecs; ++j) QUIRE_KEEP(w.v[j]);
-#endif
-      HWY_UNROLL(4)
-      for (size_t j = 0; j < kSums; ++j) {
-        if (kWords)
-          AddWordProducts(sum[j], w, x, false);
-        else
-          AddByteProducts(sum[j], w, x, false);
-      }
-    }
-  }
-  int total = 0;
-  for (const Lanes& s : sum) total ^= FirstLane(s);
-  return total;
-}
-
-Ceilings CeilingsHere() {
-  return {.read = Read, .byte_products = Products<false>, .word_products = Products<true>};
-}
-
-}  // namespace HWY_NAMESPACE
-}  // namespace quire
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
 #include <fmt/format.h>
 #include <time.h>
 
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/memory.h"
+#include "linear/ceilings.h"
 #include "linear/kernels.h"
 #include "linear/random_matrix.h"
 
@@ -121,33 +37,20 @@ double Best(double seconds, F&& f) {
   return best;
 }
 
-Ceilings CeilingsOf(InstructionSet set) {
-  switch (set) {
-    case InstructionSet::kPortable:
-      return N_SCALAR::CeilingsHere();
-    case InstructionSet::kAvx2:
-      return N_AVX2::CeilingsHere();
-    case InstructionSet::kAvx512:
-      return N_AVX3::CeilingsHere();
-  }
-  return N_SCALAR::CeilingsHere();
-}
-
-int sink = 0;  // results of the ceilings
-
-// Operations a second of the register loop; a set of 64 bytes is 64 (bytes) or 32 (words) products.
-double Peak(const Ceilings& ceilings, bool words, double seconds) {
-  constexpr int kRounds = 20000;
-  const double time = Best(seconds, [&] {
-    sink ^= words ? ceilings.word_products(kRounds) : ceilings.byte_products(kRounds);
-  });
-  return 2.0 * kRounds * kProducts * (words ? 32 : 64) / time;
+// Operations a second of the register loop of the type's path.
+double Peak(const Ceilings& ceilings, WeightType type, double seconds) {
+  constexpr int64_t kRounds = 20000;
+  const bool words = type == WeightType::kQ8_0;
+  const auto loop = words ? ceilings.word_products : ceilings.byte_products;
+  const int64_t per_round =
+      words ? ceilings.word_products_per_round : ceilings.byte_products_per_round;
+  return 2.0 * static_cast<double>(kRounds * per_round) / Best(seconds, [&] { loop(kRounds); });
 }
 
 void BenchShape(WeightType type, int n, int k, InstructionSet set, double seconds) {
   constexpr size_t kBeyondCaches = size_t{160} << 20;
   const LinearKernels& kernels = GetLinearKernels(set);
-  const Ceilings ceilings = CeilingsOf(set);
+  const Ceilings& ceilings = GetCeilings(set);
   const RandomMatrix matrix(type, n, k, 1);
   const PackedMatrix& packed = matrix.packed();
   const size_t bytes = matrix.packed_bytes();
@@ -168,8 +71,8 @@ void BenchShape(WeightType type, int n, int k, InstructionSet set, double second
     if (m == 1) {
       double best = 1e30, roof = 1e30;
       for (int repeat = 0; repeat < 5; ++repeat) {
-        roof =
-            std::min(roof, Best(0, [&] { sink ^= ceilings.read(pool->data(), copies * bytes); }));
+        roof = std::min(roof,
+                        Best(0, [&] { ceilings.read(pool->data(), copies * bytes / 256 * 256); }));
         best =
             std::min(best, Best(0, [&] {
                        for (size_t i = 0; i < copies; ++i) {
@@ -189,7 +92,7 @@ void BenchShape(WeightType type, int n, int k, InstructionSet set, double second
           static_cast<double>(bytes) / hot / 1e9);
       continue;
     }
-    const double peak = Peak(ceilings, type == WeightType::kQ8_0, seconds / 4);
+    const double peak = Peak(ceilings, type, seconds / 4);
     const double time = Best(seconds, [&] {
       kernels.multiply(packed, x, 0, m, 0, packed.num_panels(), out.data(), n, {});
     });
@@ -239,11 +142,10 @@ int Main(int argc, char** argv) {
     BenchShape(type, 49152, 576, *set, seconds);
   }
   BenchRows(*set, seconds);
-  return sink == 12345 ? 1 : 0;
+  return 0;
 }
 
 }  // namespace
 }  // namespace quire
 
 int main(int argc, char** argv) { return quire::Main(argc, argv); }
-#endif  // HWY_ONCE

@@ -20,12 +20,11 @@ void LogUnknownTensors(const std::vector<std::string_view>& names) {
 }  // namespace
 
 StatusOr<std::unique_ptr<Model>> Model::Load(
-    const std::string& path, ThreadTeam& team,
+    const GgufFile& file, ThreadTeam& team,
     const std::function<void(uint64_t, uint64_t)>& progress) {
-  QUIRE_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::Open(path));
   std::unique_ptr<Model> model(new Model());
   if (Status status = model->Read(file, team, progress); !status.ok())
-    return status.WithContext(path);
+    return status.WithContext(file.path());
   return model;
 }
 

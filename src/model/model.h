@@ -1,7 +1,7 @@
 // Model: a GGUF file made ready to run: its shape, its packed weights, its vocabulary.
 //
-// Loading reads the file once, with pread, into anonymous memory packed for the kernels; the file
-// is closed afterwards, and what happens to it then cannot hurt. The forward pass is forward.h.
+// Loading reads the file once, with pread, into anonymous memory packed for the kernels; what
+// happens to the file afterwards cannot hurt. The forward pass is forward.h.
 //
 // Threads: constant after loading.
 #pragma once
@@ -23,10 +23,10 @@ namespace quire {
 
 class Model {
  public:
-  // Reads and packs the model at `path` on the workers of `team`.
+  // Reads and packs the model in `file` on the workers of `team`.
   // `progress(done_bytes, total_bytes)` may be empty; it is called by worker 0.
   static StatusOr<std::unique_ptr<Model>> Load(
-      const std::string& path, ThreadTeam& team,
+      const GgufFile& file, ThreadTeam& team,
       const std::function<void(uint64_t, uint64_t)>& progress);
 
   const ModelShape& shape() const { return shape_; }
