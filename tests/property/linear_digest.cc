@@ -6,7 +6,7 @@ namespace quire {
 namespace {
 
 // 50 rows are three panels and a part of one; 1,056 columns are 33 blocks of 32.
-constexpr int kNumOutputs = 50, kNumColumns = 1056, kNumRows = 5;
+constexpr int kNumOutputs = 50, kNumColumns = 1280, kNumRows = 5;
 
 void DigestProducts(InstructionSet set, WeightType type) {
   const LinearKernels& kernels = GetLinearKernels(set);
@@ -49,9 +49,9 @@ void DigestQuantisedRows(InstructionSet set) {
   const size_t num_blocks = rows.size() / kActivationBlock;
   Digest digest;
   digest.AddAll(std::span(out.codes, rows.size()));
-  digest.AddAll(std::span(out.wide, rows.size()));
   digest.AddAll(std::span(out.scales, num_blocks));
   digest.AddAll(std::span(out.sums, num_blocks));
+  digest.AddAll(std::span(out.half_sums, num_blocks));
   digest.AddAll(std::span(out.scaled_sums, num_blocks));
   PrintDigest("linear.quantise_rows", set, digest);
 }
@@ -87,8 +87,7 @@ void DigestRowKernels(InstructionSet set) {
 }  // namespace
 
 void DigestLinear(InstructionSet set) {
-  for (WeightType type : AllWeightTypes())
-    if (IsSupported(type)) DigestProducts(set, type);
+  for (WeightType type : AllWeightTypes()) DigestProducts(set, type);
   DigestQuantisedRows(set);
   DigestRowKernels(set);
 }
