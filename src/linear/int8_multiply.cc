@@ -129,6 +129,12 @@ HWY_NOINLINE void FillSpan(const uint8_t* panel, int first, int end, Span<KindOf
 template <class K, int R>
 HWY_NOINLINE void SpanTile(const Span<K>& span, int num_blocks, int offset_bits, RowsAt x,
                            float* acc) {
+  constexpr bool kInRegisters = HWY_TARGET == HWY_AVX3;
+  F32x16 kept[R];
+  if (kInRegisters) {
+    HWY_UNROLL(16)
+    for (int r = 0; r < R; ++r) kept[r] = Load16(acc + 16 * r);
+  }
   for (int b = 0; b < num_blocks; ++b) {
     Lanes sum[R];
     const typename K::Head& head = span.heads[b];
@@ -137,9 +143,17 @@ HWY_NOINLINE void SpanTile(const Span<K>& span, int num_blocks, int offset_bits,
     HWY_UNROLL(16)
     for (int r = 0; r < R; ++r) {
       const size_t at = static_cast<size_t>(r) * x.block_stride + static_cast<size_t>(b);
-      Store16(AddBlock<K>(Load16(acc + 16 * r), sum[r], head, offset_bits, x, at), acc + 16 * r);
+      if (kInRegisters) {
+        kept[r] = AddBlock<K>(kept[r], sum[r], head, offset_bits, x, at);
+      } else {
+        Store16(AddBlock<K>(Load16(acc + 16 * r), sum[r], head, offset_bits, x, at), acc + 16 * r);
+      }
     }
     x.codes += kActivationBlock * K::kXBytes;
+  }
+  if (kInRegisters) {
+    HWY_UNROLL(16)
+    for (int r = 0; r < R; ++r) Store16(kept[r], acc + 16 * r);
   }
 }
 

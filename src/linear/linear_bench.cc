@@ -40,7 +40,7 @@ double Best(double seconds, F&& f) {
 // Operations a second of the register loop of the type's path.
 double Peak(const Ceilings& ceilings, WeightType type, double seconds) {
   constexpr int64_t kRounds = 20000;
-  const bool words = type == WeightType::kQ8_0;
+  const bool words = type == WeightType::kQ8_0 || type == WeightType::kIq4Nl || type == WeightType::kIq4Xs;
   const auto loop = words ? ceilings.word_products : ceilings.byte_products;
   const int64_t per_round =
       words ? ceilings.word_products_per_round : ceilings.byte_products_per_round;
@@ -135,11 +135,9 @@ int Main(int argc, char** argv) {
   }
   const double seconds = argc > 2 ? std::atof(argv[2]) : 0.2;
   fmt::print("{}, one thread\n", InstructionSetName(*set));
-  for (WeightType type : {WeightType::kQ8_0, WeightType::kQ4_0, WeightType::kQ4_1}) {
-    BenchShape(type, 576, 576, *set, seconds);
-    BenchShape(type, 1536, 576, *set, seconds);
-    BenchShape(type, 576, 1536, *set, seconds);
-    BenchShape(type, 49152, 576, *set, seconds);
+  for (WeightType type : AllWeightTypes()) {
+    if (!TakesInt8(type)) continue;
+    BenchShape(type, 1024, 1536, *set, seconds);
   }
   BenchRows(*set, seconds);
   return 0;
