@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <vector>
 
+#include "base/test_data.h"
 #include "linear/random_matrix.h"
 
 namespace quire {
@@ -25,6 +27,39 @@ TEST(PackedMatrix, DequantisedRowsAreTheFilesValues) {
       }
     }
   }
+}
+
+// The file holds random blocks of every quantised type and the values that the `gguf` package gives
+// them (tools/make_weight_goldens.py).
+TEST(PackedMatrix, ValuesAreThoseOfTheFormatsOwnPackage) {
+  std::ifstream file(TestData("weights/blocks.bin"), std::ios::binary);
+  ASSERT_TRUE(file.is_open());
+  int num_types = 0;
+  for (uint32_t head[3]; file.read(reinterpret_cast<char*>(head), sizeof head); ++num_types) {
+    const auto type = WeightTypeFromId(head[0]);
+    ASSERT_TRUE(type.has_value()) << head[0];
+    const auto num_cols = static_cast<int>(head[1]);
+    ASSERT_EQ(RowBytes(*type, num_cols), head[2]);
+    std::vector<std::byte> blocks(head[2]);
+    std::vector<float> want(head[1]), got(head[1]);
+    file.read(reinterpret_cast<char*>(blocks.data()), static_cast<std::streamsize>(blocks.size()));
+    file.read(reinterpret_cast<char*>(want.data()), static_cast<std::streamsize>(4 * want.size()));
+    ASSERT_TRUE(file.good());
+    auto memory = AnonymousMemory::Reserve(
+        static_cast<size_t>(PackedMatrix::PackedBytes(*type, 1, num_cols)));
+    ASSERT_TRUE(memory.ok());
+    PackedMatrix matrix(*type, 1, num_cols, memory->data());
+    matrix.PackRows(0, 1, blocks.data());
+    matrix.DequantiseRow(0, got.data());
+    EXPECT_EQ(got, want) << WeightTypeName(*type);
+    const FileMatrix reference{*type, 1, num_cols, blocks.data()};
+    for (int k = 0; k < num_cols; ++k)
+      ASSERT_EQ(static_cast<float>(WeightAt(reference, 0, k)), want[static_cast<size_t>(k)])
+          << WeightTypeName(*type) << " k " << k;
+  }
+  int num_quantised = 0;
+  for (WeightType type : AllWeightTypes()) num_quantised += TakesInt8(type);
+  EXPECT_EQ(num_types, num_quantised);
 }
 
 // Blocks written out by hand, so that the reference itself has something to agree with.
