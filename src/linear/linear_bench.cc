@@ -59,6 +59,11 @@ void BenchShape(WeightType type, int n, int k, InstructionSet set, double second
   if (!pool.ok()) return;
   for (size_t i = 0; i < copies; ++i) std::memcpy(pool->data() + i * bytes, packed.panel(0), bytes);
 
+  PackedMatrix target(type, n, k, pool->data());
+  const double pack = Best(seconds, [&] { target.PackRows(0, n, matrix.file().bytes); });
+  fmt::print("{:6} {:6} x {:5}  pack    {:7.2f} GB/s of file\n", WeightTypeName(type), n, k,
+             static_cast<double>(n * RowBytes(type, k)) / pack / 1e9);
+
   for (int m : {1, 8, 64, 512}) {
     if (m == 512 && n > 2048) continue;
     const auto rows = RandomRows(m, k, 2);
@@ -85,7 +90,7 @@ void BenchShape(WeightType type, int n, int k, InstructionSet set, double second
         kernels.multiply(packed, x, 0, 1, 0, packed.num_panels(), out.data(), n, {});
       });
       fmt::print(
-          "{:5} {:6} x {:5}  M {:4}  {:7.1f} GB/s   {:.2f} of the read roof {:.1f}, in cache "
+          "{:6} {:6} x {:5}  M {:4}  {:7.1f} GB/s   {:.2f} of the read roof {:.1f}, in cache "
           "{:.1f}\n",
           WeightTypeName(type), n, k, m, static_cast<double>(copies * bytes) / best / 1e9,
           roof / best, static_cast<double>(copies * bytes) / roof / 1e9,
@@ -96,7 +101,7 @@ void BenchShape(WeightType type, int n, int k, InstructionSet set, double second
     const double time = Best(seconds, [&] {
       kernels.multiply(packed, x, 0, m, 0, packed.num_panels(), out.data(), n, {});
     });
-    fmt::print("{:5} {:6} x {:5}  M {:4}  {:7.1f} GOP/s  {:.2f} of the peak {:.1f}\n",
+    fmt::print("{:6} {:6} x {:5}  M {:4}  {:7.1f} GOP/s  {:.2f} of the peak {:.1f}\n",
                WeightTypeName(type), n, k, m, ops / time / 1e9, ops / time / peak, peak / 1e9);
   }
 }
