@@ -12,9 +12,9 @@
 
 #include "attention/kernels.h"
 #include "attention/plan.h"
+#include "base/ceilings.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "linear/ceilings.h"
 #include "linear/kernels.h"
 #include "model/kv_geometry.h"
 

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/ceilings.h"
 #include "base/memory.h"
-#include "linear/ceilings.h"
 #include "linear/kernels.h"
 #include "linear/random_matrix.h"
 
