@@ -144,7 +144,7 @@ class KernelBench {
     x.rows = input.data();
     x.row_stride = matrix.num_cols();
     if (options_.activations == ActivationForm::kInt8 && TakesInt8(matrix.type())) {
-      x.int8 = buffer.Rows(matrix.num_cols());
+      x.int8 = buffer.Rows(num_rows, matrix.num_cols());
       linear_.quantise_rows(x.rows, x.row_stride, 0, num_rows, x.int8);
     }
     team_.Run([&](int) {

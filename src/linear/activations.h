@@ -30,16 +30,23 @@ enum class ActivationForm { kF32, kInt8 };
 
 inline constexpr int kActivationBlock = 32;
 
-// Rows as codes; all row-major, contiguous. num_blocks = K / 32.
+// Rows as codes, block by block: the rows' codes of one block lie side by side, as the products
+// read them. num_blocks = K / 32.
 struct Int8Rows {
+  int num_rows = 0;              // M
   int num_cols = 0;              // K, a multiple of 32
-  int8_t* codes = nullptr;       // [M, K], in order
-  int16_t* wide = nullptr;       // [M, K], the same codes; in each four of K in the order 0 2 1 3.
-                                 // Only AVX2 writes and reads them.
-  float* scales = nullptr;       // [M, num_blocks]
-  int32_t* sums = nullptr;       // [M, num_blocks], sum of the codes
-  int32_t* half_sums = nullptr;  // [M, num_blocks], s16 sums of the two halves
-  float* scaled_sums = nullptr;  // [M, num_blocks], scale * sum
+  int8_t* codes = nullptr;       // [num_blocks, M, 32], in order
+  int16_t* wide = nullptr;       // the same codes; in each four in the order 0 2 1 3. Only AVX2
+                                 // writes and reads them.
+  float* scales = nullptr;       // [num_blocks, M]
+  int32_t* sums = nullptr;       // [num_blocks, M], sum of the codes
+  int32_t* half_sums = nullptr;  // [num_blocks, M], s16 sums of the two halves
+  float* scaled_sums = nullptr;  // [num_blocks, M], scale * sum
+
+  // The place of a row's block in the last four; its codes are 32 times as far.
+  size_t At(int m, int block) const {
+    return static_cast<size_t>(block) * static_cast<size_t>(num_rows) + static_cast<size_t>(m);
+  }
 };
 
 // What a product reads. `int8` has null pointers when the form is kF32.
@@ -69,10 +76,11 @@ class Int8Buffer {
   int max_rows() const { return max_rows_; }
   int max_cols() const { return max_cols_; }
 
-  // Room for rows of num_cols. Requires: rows * num_cols <= max_rows * max_cols, num_cols % 32 ==
-  // 0.
-  Int8Rows Rows(int num_cols) {
-    return {.num_cols = num_cols,
+  // Room for num_rows of num_cols. Requires: num_rows <= max_rows, num_cols <= max_cols and a
+  // multiple of 32.
+  Int8Rows Rows(int num_rows, int num_cols) {
+    return {.num_rows = num_rows,
+            .num_cols = num_cols,
             .codes = codes_.data(),
             .wide = wide_.data(),
             .scales = scales_.data(),
@@ -113,8 +121,7 @@ inline void QuantiseBlock(const float* x, int m, int block, const Int8Rows& out)
     bits = magnitude > bits ? magnitude : bits;
   }
   const float amax = std::bit_cast<float>(bits);
-  const size_t first = static_cast<size_t>(m) * static_cast<size_t>(out.num_cols) +
-                       static_cast<size_t>(block) * kActivationBlock;
+  const size_t at = out.At(m, block), first = at * kActivationBlock;
   int32_t sums[2] = {0, 0};
   float scale = 0.0f, inverse = 0.0f;
   const bool finite = bits < 0x7F800000u;
@@ -130,7 +137,6 @@ inline void QuantiseBlock(const float* x, int m, int block, const Int8Rows& out)
     sums[i / 16] += code;
   }
   const int32_t sum = sums[0] + sums[1];
-  const size_t at = first / kActivationBlock;
   out.scales[at] = scale;
   out.sums[at] = sum;
   out.half_sums[at] = PairOfSums(sums[0], sums[1]);

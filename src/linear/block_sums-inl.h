@@ -28,7 +28,7 @@ struct Kind {
   static constexpr int kSteps = kWords ? 8 : 4;  // each with two sets of lanes of codes
   // Steps whose byte products fit in s16: 2 fours x 2 products x 127 x code each.
   static constexpr int kStepsInWords = kMax <= 15 ? 4 : kMax <= 31 ? 2 : 1;
-  static constexpr int kXBytes = kWords ? 2 : 1;  // of an activation code
+  static constexpr size_t kXStride = kActivationBlock * (kWords ? 2 : 1);  // bytes of a row's block
   using Head = BlockHead<kHalves, kMin>;
 
   static const uint8_t* Codes(const Int8Rows& x) {
@@ -95,7 +95,7 @@ HWY_INLINE void Unpack(const uint8_t* codes, uint8_t* out) {
 
 template <class K, int R, class Source>
 HWY_INLINE void BlockSums(const Source& source, const typename K::Head& head, const uint8_t* x,
-                          size_t stride, Lanes (&total)[R]) {
+                          Lanes (&total)[R]) {
   if constexpr (K::kWords) {
     HWY_UNROLL(8)
     for (int step = 0; step < 8; ++step) {
@@ -105,7 +105,7 @@ HWY_INLINE void BlockSums(const Source& source, const typename K::Head& head, co
       for (int half = 0; half < 2; ++half) {
         HWY_UNROLL(8)
         for (size_t r = 0; r < R; ++r)
-          AddWordProducts(total[r], z[half], x + r * stride + source.XOffset(step, half),
+          AddWordProducts(total[r], z[half], x + r * K::kXStride + source.XOffset(step, half),
                           step + half == 0);
       }
     }
@@ -122,7 +122,7 @@ HWY_INLINE void BlockSums(const Source& source, const typename K::Head& head, co
         for (int half = 0; half < 2; ++half) {
           HWY_UNROLL(8)
           for (size_t r = 0; r < R; ++r)
-            AddByteProducts(sum[r], z[half], x + r * stride + source.XOffset(step, half),
+            AddByteProducts(sum[r], z[half], x + r * K::kXStride + source.XOffset(step, half),
                             step == first && half == 0);
         }
       }
@@ -144,7 +144,7 @@ HWY_INLINE void BlockSums(const Source& source, const typename K::Head& head, co
 
 template <class K, int R, class Source>
 HWY_INLINE void BlockSums(const Source& source, const typename K::Head& head, const uint8_t* x,
-                          size_t stride, Lanes (&total)[R]) {
+                          Lanes (&total)[R]) {
   constexpr int kParts = K::kHalves ? 2 : 1;
   HWY_UNROLL(2)
   for (int part = 0; part < kParts; ++part) {
@@ -160,7 +160,7 @@ HWY_INLINE void BlockSums(const Source& source, const typename K::Head& head, co
       for (int half = 0; half < 2; ++half) {
         HWY_UNROLL(16)
         for (size_t r = 0; r < R; ++r)
-          AddByteDots(sum[r], z[half], x + r * stride + source.XOffset(step, half));
+          AddByteDots(sum[r], z[half], x + r * K::kXStride + source.XOffset(step, half));
       }
     }
     HWY_UNROLL(16)

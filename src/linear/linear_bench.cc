@@ -42,7 +42,7 @@ void BenchRows(InstructionSet set) {
   auto x = RandomRows(kRows, kCols, 3);
   const auto y = RandomRows(kRows, kCols, 4);
   Int8Buffer buffer(kRows, kCols);
-  const Int8Rows codes = buffer.Rows(kCols);
+  const Int8Rows codes = buffer.Rows(kRows, kCols);
   std::vector<float> out(x.size());
   const auto print = [&](const char* name, auto&& f) {
     fmt::print("{:14} {:.3f} ns a value\n", name, Best(kSeconds, f) / (kRows * kCols) * 1e9);

@@ -113,7 +113,7 @@ StatusOr<ProductSpeed> ProductMeter::Measure(const ProductTest& test, int repeti
                 .row_stride = test.num_cols,
                 .int8 = {}};
   if (test.form == ActivationForm::kInt8 && TakesInt8(test.type)) {
-    x.int8 = buffer.Rows(test.num_cols);
+    x.int8 = buffer.Rows(test.num_rows, test.num_cols);
     kernels_.quantise_rows(rows.data(), test.num_cols, 0, test.num_rows, x.int8);
   }
   std::vector<float> out(static_cast<size_t>(test.num_rows) *

@@ -26,7 +26,7 @@ class Product {
         buffer(kMaxRows, shape.k),
         x{.num_rows = kMaxRows, .num_cols = shape.k, .rows = rows.data(), .row_stride = shape.k} {
     if (!int8) return;
-    x.int8 = buffer.Rows(shape.k);
+    x.int8 = buffer.Rows(kMaxRows, shape.k);
     for (int m = 0; m < kMaxRows; ++m)
       for (int b = 0; b < shape.k / 32; ++b)
         QuantiseBlock(rows.data() + m * shape.k + 32 * b, m, b, x.int8);
@@ -126,7 +126,7 @@ TEST(Multiply, Int8FormErrsByNoMoreThanTheRoundingOfTheActivations) {
         double bound = ReferenceAbsDot(product.matrix.file(), n, product.row(m)) * 0x1p-24 * s.k;
         for (int k = 0; k < s.k; ++k)
           bound += std::fabs(WeightAt(product.matrix.file(), n, k)) * 0.5001 *
-                   static_cast<double>(product.x.int8.scales[m * s.k / 32 + k / 32]);
+                   static_cast<double>(product.x.int8.scales[product.x.int8.At(m, k / 32)]);
         ASSERT_NEAR(ReferenceInt8Dot(product.matrix.file(), n, product.x.int8, m),
                     ReferenceDot(product.matrix.file(), n, product.row(m)), bound);
       }
@@ -172,7 +172,7 @@ TEST(Multiply, ManyRowsEqualOneRowAtATime) {
     const auto rows = RandomRows(kRows, kCols, 32);
     Int8Buffer buffer(kRows, kCols);
     Activations x{.num_rows = kRows, .num_cols = kCols, .rows = rows.data(), .row_stride = kCols};
-    if (c.int8) x.int8 = buffer.Rows(kCols);
+    if (c.int8) x.int8 = buffer.Rows(kRows, kCols);
     for (InstructionSet set : AvailableInstructionSets()) {
       const LinearKernels& kernels = GetLinearKernels(set);
       if (c.int8) kernels.quantise_rows(rows.data(), kCols, 0, kRows, x.int8);
@@ -199,14 +199,15 @@ TEST(Multiply, DataTellsWrongRoundingAndWrongBlockOrderApart) {
         int32_t sum = 0;
         for (int j = 0; j < 32; ++j)
           sum += static_cast<int32_t>(ElementAt(product.matrix.file(), n, 32 * b + j).code) *
-                 product.x.int8.codes[32 * b + j];
+                 product.x.int8.codes[32 * product.x.int8.At(0, b) + static_cast<size_t>(j)];
         const FileElement e = ElementAt(product.matrix.file(), n, 32 * b);
-        const float scale = e.scale * product.x.int8.scales[b];
+        const float scale = e.scale * product.x.int8.scales[product.x.int8.At(0, b)];
         if (way == 0) {
-          separate += e.min * product.x.int8.scaled_sums[b];
+          separate += e.min * product.x.int8.scaled_sums[product.x.int8.At(0, b)];
           separate += static_cast<float>(sum) * scale;
         } else {
-          backward = std::fmaf(e.min, product.x.int8.scaled_sums[b], backward);
+          backward =
+              std::fmaf(e.min, product.x.int8.scaled_sums[product.x.int8.At(0, b)], backward);
           backward = std::fmaf(static_cast<float>(sum), scale, backward);
         }
       }

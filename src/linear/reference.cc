@@ -157,14 +157,14 @@ double ReferenceAbsDot(const FileMatrix& matrix, int row, const float* x) {
 }
 
 float ReferenceInt8Dot(const FileMatrix& matrix, int row, const Int8Rows& x, int m) {
-  const int64_t num_blocks = matrix.num_cols / kActivationBlock;
+  const int num_blocks = matrix.num_cols / kActivationBlock;
   float acc = 0.0f;
   for (int b = 0; b < num_blocks; ++b) {
-    const int64_t at = m * num_blocks + b;
+    const size_t at = x.At(m, b);
     int32_t sum = 0, min_sum = 0;
     for (int i = 0; i < kActivationBlock; ++i) {
       const FileElement e = ElementAt(matrix, row, b * kActivationBlock + i);
-      const int32_t code = x.codes[at * kActivationBlock + i];
+      const int32_t code = x.codes[at * kActivationBlock + static_cast<size_t>(i)];
       sum += e.sub_scale * static_cast<int32_t>(e.code) * code;
       min_sum += e.sub_min * code;
     }

@@ -67,8 +67,7 @@ HWY_INLINE void Quantise32(const float* x, int m, int block, const Int8Rows& out
   }
   const int32_t bits = hn::GetLane(hn::MaxOfLanes(di, most));
   const float amax = hn::GetLane(hn::BitCast(d, hn::Set(di, bits)));
-  const size_t first = static_cast<size_t>(m) * static_cast<size_t>(out.num_cols) +
-                       static_cast<size_t>(block) * kActivationBlock;
+  const size_t at = out.At(m, block), first = at * kActivationBlock;
   const bool finite = bits < 0x7F800000;
   const bool zero = amax < 0x1p-120f;
   float scale = 0.0f;
@@ -90,7 +89,6 @@ HWY_INLINE void Quantise32(const float* x, int m, int block, const Int8Rows& out
   const int32_t first_sum = hn::GetLane(hn::SumOfLanes(di, sum[0]));
   const int32_t second_sum = hn::GetLane(hn::SumOfLanes(di, sum[1]));
   const int32_t total = first_sum + second_sum;
-  const size_t at = first / kActivationBlock;
   out.scales[at] = scale;
   out.sums[at] = total;
   out.half_sums[at] = PairOfSums(first_sum, second_sum);

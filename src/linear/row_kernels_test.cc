@@ -37,7 +37,7 @@ TEST(QuantiseRows, CodesAreThoseOfThePlainRuleOnEveryInstructionSet) {
   for (size_t i = 0; i < 32; ++i) x[2 * kCols + i] = i == 5 ? 1e-39f : -1e-41f;  // denormals only
   x[kCols + 31] = 127.0f;
   Int8Buffer want_buffer(kRows, kCols), buffer(kRows, kCols);
-  const Int8Rows want = want_buffer.Rows(kCols), got = buffer.Rows(kCols);
+  const Int8Rows want = want_buffer.Rows(kRows, kCols), got = buffer.Rows(kRows, kCols);
   for (int m = 0; m < kRows; ++m)
     for (int b = 0; b < kCols / 32; ++b)
       QuantiseBlock(&x[static_cast<size_t>(m * kCols + 32 * b)], m, b, want);
@@ -69,7 +69,7 @@ TEST(QuantiseRows, RuleRoundsToNearestEvenAndKeepsSums) {
   x[3] = -2.5f;
   x[4] = -126.7f;
   Int8Buffer buffer(1, 32);
-  const Int8Rows rows = buffer.Rows(32);
+  const Int8Rows rows = buffer.Rows(1, 32);
   QuantiseBlock(x, 0, 0, rows);
   EXPECT_EQ(rows.scales[0], 1.0f);
   const int want[] = {127, 0, 2, -2, -127};

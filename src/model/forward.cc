@@ -231,7 +231,8 @@ class ForwardPass::Step {
     x.rows = rows;
     x.row_stride = num_cols;
     if (options_.activations == ActivationForm::kInt8 && num_cols % kActivationBlock == 0)
-      x.int8 = (num_rows <= kPrivateRows ? workers_[worker].int8 : buffers_.int8).Rows(num_cols);
+      x.int8 = (num_rows <= kPrivateRows ? workers_[worker].int8 : buffers_.int8)
+                   .Rows(num_rows, num_cols);
     return x;
   }
 

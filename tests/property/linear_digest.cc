@@ -24,7 +24,7 @@ void DigestProducts(InstructionSet set, WeightType type) {
   for (const bool int8 : {false, true}) {
     if (int8 && !TakesInt8(type)) continue;
     if (int8) {
-      x.int8 = buffer.Rows(kNumColumns);
+      x.int8 = buffer.Rows(kNumRows, kNumColumns);
       kernels.quantise_rows(rows.data(), kNumColumns, 0, kNumRows, x.int8);
     }
     Digest digest;
@@ -44,7 +44,7 @@ void DigestQuantisedRows(InstructionSet set) {
   std::mt19937 rng(5);
   const auto rows = UniformFloats(rng, size_t{kNumRows} * kNumColumns, -3.0f, 3.0f);
   Int8Buffer buffer(kNumRows, kNumColumns);
-  const Int8Rows out = buffer.Rows(kNumColumns);
+  const Int8Rows out = buffer.Rows(kNumRows, kNumColumns);
   GetLinearKernels(set).quantise_rows(rows.data(), kNumColumns, 0, kNumRows, out);
   const size_t num_blocks = rows.size() / kActivationBlock;
   Digest digest;
