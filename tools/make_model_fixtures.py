@@ -7,7 +7,8 @@ Run by hand; its output is committed. SHARED_DATA is the folder of the project's
 
   NAME.gguf, NAME.logits.f32   the six dense llama models of its models/rplus, copied
   goldens.json                 their entries of the manifest: ids, positions, tolerances, greedy continuations
-  tiny.json                    the tiny llama models of goldens/greedy.json: keys, tensor shapes, logits
+  tiny.json                    the tiny models of goldens/greedy.json of the architectures below, dense: keys, tensor
+                               shapes, logits
   llama-gqa.TYPE.gguf          llama-gqa with every matrix re-quantised to F16, BF16, Q8_0, Q4_0 or Q4_1
 
 The re-quantised files have no golden of another program: tests compare with tests/reference.
@@ -21,6 +22,7 @@ import sys
 import gguf
 
 MODELS = ["llama-gqa", "llama-mha", "llama-mqa", "llama-hd80", "llama-linear", "llama-yarn"]
+TINY_ARCHITECTURES = ["llama", "qwen2", "qwen3", "gemma3"]
 TYPES = ["F16", "BF16", "Q8_0", "Q4_0", "Q4_1"]
 OUT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "models"
 
@@ -42,7 +44,8 @@ def copy_goldens(rplus):
 
 def copy_tiny(greedy):
     tiny = json.loads(greedy.read_text())["tiny"]
-    models = [model for model in tiny["models"] if model["arch"] == "llama" and "expert_count" not in model["kv"]]
+    models = [model for model in tiny["models"]
+              if model["arch"] in TINY_ARCHITECTURES and "expert_count" not in model["kv"]]
     write_json(OUT / "tiny.json", {"how": tiny["how"], "models": models})
 
 

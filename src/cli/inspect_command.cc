@@ -58,10 +58,10 @@ Json ShapeJson(const ModelShape& shape) {
           {"sliding_window", shape.sliding_window},
           {"vocab_size", shape.vocab_size},
           {"rope",
-           {{"dimension_count", shape.rope.dimension_count},
-            {"freq_base", shape.rope.freq_base},
-            {"scaling", RopeScalingName(shape.rope.scaling)},
-            {"factor", shape.rope.factor}}}};
+           {{"dimension_count", shape.rope().dimension_count},
+            {"freq_base", shape.rope().freq_base},
+            {"scaling", RopeScalingName(shape.rope().scaling)},
+            {"factor", shape.rope().factor}}}};
 }
 
 Json TensorJson(const GgufTensor& tensor) {

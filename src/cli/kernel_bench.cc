@@ -52,7 +52,7 @@ class KernelBench {
            {&layer.attn_q, &layer.attn_k, &layer.attn_v, &layer.attn_output, &layer.ffn_gate,
             &layer.ffn_up, &layer.ffn_down})
         matrices_[linear->matrix.type()].push_back(&linear->matrix);
-    matrices_[weights.output_matrix().matrix.type()].push_back(&weights.output_matrix().matrix);
+    matrices_[weights.output.matrix.type()].push_back(&weights.output.matrix);
   }
 
   StatusOr<Json> Run() {

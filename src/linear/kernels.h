@@ -39,6 +39,9 @@ enum class RopePairs { kInterleaved, kHalves };  // (2j, 2j + 1); (j, j + n_rot 
 struct LinearKernels {
   // Rows [m0, m1) of `rows` (row_stride floats apart, out.num_cols values each) to codes.
   void (*quantise_rows)(const float* rows, int64_t row_stride, int m0, int m1, const Int8Rows& out);
+  // Of the same rows only the blocks [b0, b1), each of kActivationBlock values.
+  void (*quantise_blocks)(const float* rows, int64_t row_stride, int m0, int m1, int b0, int b1,
+                          const Int8Rows& out);
 
   // out[m * out_stride + n] for m in [m0, m1) and the rows n < N of panels [p0, p1).
   // Reads x.int8 if it is there and the type takes it, else x.rows. Several threads share a product
@@ -50,6 +53,9 @@ struct LinearKernels {
   // out[i] = (x[i] * (1 / sqrt(sum16(x^2) / n + eps))) * weight[i]. out may be x.
   void (*rms_norm)(const float* x, const float* weight, int n, float eps, float* out);
 
+  // out[i] = out[i] + y[i], with y what rms_norm would write.
+  void (*add_rms_norm)(const float* x, const float* weight, int n, float eps, float* out);
+
   // Turns the first n_rot values of each head in place, by the angles whose cos and sin [n_rot / 2]
   // are given: (a, b) -> (a cos - b sin, a sin + b cos).
   //   x [num_heads, head_dim] f32, contiguous. n_rot even, at most head_dim.
@@ -58,6 +64,10 @@ struct LinearKernels {
 
   // out[i] = gate[i] / (1 + exp(-gate[i])) * up[i]. out may be gate or up.
   void (*silu_multiply)(const float* gate, const float* up, float* out, int n);
+
+  // out[i] = gelu(gate[i]) * up[i], gelu(x) = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+  // out may be gate or up.
+  void (*gelu_multiply)(const float* gate, const float* up, float* out, int n);
 };
 
 // Requires: `set` is one of AvailableInstructionSets().

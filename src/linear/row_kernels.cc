@@ -1,4 +1,4 @@
-// Row operations beside the products: activations to codes, norm, rope, SiLU.
+// Row operations beside the products: activations to codes, norm, rope, SiLU, GELU.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "linear/row_kernels.cc"
 #include <hwy/foreach_target.h>
@@ -96,14 +96,21 @@ HWY_INLINE void Quantise32(const float* x, int m, int block, const Int8Rows& out
 }
 #endif
 
-void QuantiseRows(const float* rows, int64_t row_stride, int m0, int m1, const Int8Rows& out) {
+void QuantiseBlocks(const float* rows, int64_t row_stride, int m0, int m1, int b0, int b1,
+                    const Int8Rows& out) {
   QUIRE_CHECK(out.num_cols % kActivationBlock == 0);
+  QUIRE_CHECK(0 <= b0 && b1 <= out.num_cols / kActivationBlock);
   for (int m = m0; m < m1; ++m)
-    for (int b = 0; b < out.num_cols / kActivationBlock; ++b)
+    for (int b = b0; b < b1; ++b)
       Quantise32(rows + m * row_stride + b * kActivationBlock, m, b, out);
 }
 
-void RmsNorm(const float* x, const float* weight, int n, float eps, float* out) {
+void QuantiseRows(const float* rows, int64_t row_stride, int m0, int m1, const Int8Rows& out) {
+  QuantiseBlocks(rows, row_stride, m0, m1, 0, out.num_cols / kActivationBlock, out);
+}
+
+template <bool kAdd>
+HWY_INLINE void Normalise(const float* x, const float* weight, int n, float eps, float* out) {
   F32x16 squares = Zero16();
   for (int i = 0; i < n; i += 16) {
     const F32x16 v = LoadPart16(x + i, HWY_MIN(16, n - i));
@@ -113,9 +120,19 @@ void RmsNorm(const float* x, const float* weight, int n, float eps, float* out) 
   const F32x16 inverse = Set16(1.0f / __builtin_sqrtf(mean + eps));
   for (int i = 0; i < n; i += 16) {
     const int count = HWY_MIN(16, n - i);
-    const F32x16 v = Mul16(LoadPart16(x + i, count), inverse);
-    StorePart16(Mul16(v, LoadPart16(weight + i, count)), out + i, count);
+    F32x16 y = Mul16(LoadPart16(x + i, count), inverse);
+    y = Mul16(y, LoadPart16(weight + i, count));
+    if (kAdd) y = Add16(LoadPart16(out + i, count), y);
+    StorePart16(y, out + i, count);
   }
+}
+
+void RmsNorm(const float* x, const float* weight, int n, float eps, float* out) {
+  Normalise<false>(x, weight, n, eps, out);
+}
+
+void AddRmsNorm(const float* x, const float* weight, int n, float eps, float* out) {
+  Normalise<true>(x, weight, n, eps, out);
 }
 
 // (a, b) turned by the angle of (c, s). One order of roundings for every layout.
@@ -170,15 +187,27 @@ void Rope(float* x, int num_heads, int head_dim, int n_rot, const float* cos, co
     RopeHead(x + static_cast<int64_t>(h) * head_dim, n_rot / 2, cos, sin, pairs);
 }
 
-// g / (1 + exp(-g)). With e = exp(-|g|), which cannot overflow: g / (1 + e) for g >= 0, else
-// g e / (1 + e). e below 2^-126 is taken as 0.
-HWY_INLINE VF Silu(VF g) {
+// g / (1 + 2^(-s)) for s of the sign of g, given t = -|s|. With e = 2^t, which cannot overflow:
+// g / (1 + e) for g >= 0, else g e / (1 + e). e below 2^-126 is taken as 0.
+HWY_INLINE VF Gated(VF g, VF t) {
   const DF d;
   const VF one = hn::Set(d, 1.0f);
-  const VF t = hn::Mul(hn::Abs(g), hn::Set(d, -1.44269504f));  // log2(e)
   const VF e = hn::IfThenElse(hn::Lt(t, hn::Set(d, -126.0f)), hn::Zero(d), Exp2(t));
   const VF top = hn::IfThenElse(hn::Lt(g, hn::Zero(d)), hn::Mul(g, e), g);
   return hn::Div(top, hn::Add(one, e));
+}
+
+// g / (1 + exp(-g)).
+HWY_INLINE VF Silu(VF g) {
+  return Gated(g, hn::Mul(hn::Abs(g), hn::Set(DF(), -1.44269504f)));  // log2(e)
+}
+
+// (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u)), so the GELU is g / (1 + exp(-2 u)) with
+// 2 u log2(e) = g (c + 0.044715 c g^2), c = sqrt(8 / pi) log2(e).
+HWY_INLINE VF Gelu(VF g) {
+  const DF d;
+  const VF sum = Fma(hn::Mul(g, g), hn::Set(d, -0.102943240f), hn::Set(d, -2.30220820f));
+  return Gated(g, hn::Mul(hn::Abs(g), sum));
 }
 
 void SiluMultiply(const float* gate, const float* up, float* out, int n) {
@@ -190,12 +219,24 @@ void SiluMultiply(const float* gate, const float* up, float* out, int n) {
   }
 }
 
+void GeluMultiply(const float* gate, const float* up, float* out, int n) {
+  for (int i = 0; i < n; i += 16) {
+    const int count = HWY_MIN(16, n - i);
+    F32x16 g = LoadPart16(gate + i, count);
+    for (size_t j = 0; j < kVecs; ++j) g.v[j] = Gelu(g.v[j]);
+    StorePart16(Mul16(g, LoadPart16(up + i, count)), out + i, count);
+  }
+}
+
 LinearKernels RowTable() {
   return {.quantise_rows = QuantiseRows,
+          .quantise_blocks = QuantiseBlocks,
           .multiply = nullptr,
           .rms_norm = RmsNorm,
+          .add_rms_norm = AddRmsNorm,
           .rope = Rope,
-          .silu_multiply = SiluMultiply};
+          .silu_multiply = SiluMultiply,
+          .gelu_multiply = GeluMultiply};
 }
 
 }  // namespace HWY_NAMESPACE

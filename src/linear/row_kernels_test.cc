@@ -61,6 +61,27 @@ TEST(QuantiseRows, CodesAreThoseOfThePlainRuleOnEveryInstructionSet) {
   }
 }
 
+TEST(QuantiseRows, PartsAreThoseOfTheWholeAndTouchNothingElse) {
+  constexpr int kRows = 5, kCols = 160, kBlocks = kCols / 32;
+  const auto x = RandomRows(kRows, kCols, 52);
+  Int8Buffer whole_buffer(kRows, kCols);
+  const Int8Rows whole = whole_buffer.Rows(kCols);
+  for (InstructionSet set : AvailableInstructionSets()) {
+    GetLinearKernels(set).quantise_rows(x.data(), kCols, 0, kRows, whole);
+    Int8Buffer buffer(kRows, kCols);  // zeros
+    const Int8Rows part = buffer.Rows(kCols);
+    GetLinearKernels(set).quantise_blocks(x.data(), kCols, 1, 4, 2, 4, part);
+    for (int block = 0; block < kRows * kBlocks; ++block) {
+      const int row = block / kBlocks, column = block % kBlocks;
+      const bool inside = row >= 1 && row < 4 && column >= 2 && column < 4;
+      EXPECT_EQ(part.scales[block], inside ? whole.scales[block] : 0.0f) << block;
+      EXPECT_EQ(part.sums[block], inside ? whole.sums[block] : 0) << block;
+      for (int i = 32 * block; i < 32 * block + 32; ++i)
+        ASSERT_EQ(part.codes[i], inside ? whole.codes[i] : 0) << i;
+    }
+  }
+}
+
 TEST(QuantiseRows, RuleRoundsToNearestEvenAndKeepsSums) {
   float x[32] = {};
   x[0] = 127.0f;
@@ -103,6 +124,20 @@ TEST(RmsNorm, IsWithinItsRoundingsOfDoubleAndTheSameEverywhere) {
       auto in_place = x;
       GetLinearKernels(set).rms_norm(in_place.data(), w.data(), n, eps, in_place.data());
       ExpectSameBits(in_place, plain);
+    }
+  }
+}
+
+TEST(AddRmsNorm, IsTheNormAndOneAddition) {
+  for (int n : {1, 5, 16, 64, 1003}) {
+    const auto x = Random(n, 63), w = Random(n, 64), before = Random(n, 65);
+    for (InstructionSet set : AvailableInstructionSets()) {
+      std::vector<float> want(x.size());
+      GetLinearKernels(set).rms_norm(x.data(), w.data(), n, 1e-6f, want.data());
+      for (size_t i = 0; i < want.size(); ++i) want[i] = before[i] + want[i];
+      auto got = before;
+      GetLinearKernels(set).add_rms_norm(x.data(), w.data(), n, 1e-6f, got.data());
+      ExpectSameBits(got, want);
     }
   }
 }
@@ -172,23 +207,58 @@ TEST(SiluMultiply, IsWithinItsBoundForAnySizeOfInput) {
   }
 }
 
-TEST(SiluMultiply, NaNStaysAndOutMayBeAnInput) {
+TEST(GeluMultiply, IsWithinItsBoundForAnySizeOfInput) {
+  auto gate = Random(1003, 85, 3.0f);
+  const float odd[] = {0.0f,  -0.0f,  1e-45f, -1e-45f, 1e-39f, -1e-39f, 5.5f,  -5.5f,
+                       -9.9f, -9.99f, -10.1f, -13.0f,  1e4f,   -1e4f,   3e38f, -3e38f};
+  std::copy(std::begin(odd), std::end(odd), gate.begin() + 100);
+  const auto up = Random(1003, 86);
+  std::vector<float> plain;
   for (InstructionSet set : AvailableInstructionSets()) {
-    for (int n : {1, 15, 16, 33}) {
-      const auto gate = Random(n, 83), up = Random(n, 84);
-      std::vector<float> apart(gate.size());
-      GetLinearKernels(set).silu_multiply(gate.data(), up.data(), apart.data(), n);
-      auto in_gate = gate, in_up = up;
-      GetLinearKernels(set).silu_multiply(in_gate.data(), up.data(), in_gate.data(), n);
-      GetLinearKernels(set).silu_multiply(gate.data(), in_up.data(), in_up.data(), n);
-      ExpectSameBits(in_gate, apart);
-      ExpectSameBits(in_up, apart);
-      in_gate = gate;
-      in_gate[0] = std::nanf("");
-      GetLinearKernels(set).silu_multiply(in_gate.data(), up.data(), in_gate.data(), n);
-      EXPECT_TRUE(std::isnan(in_gate[0]));
-      for (size_t i = 1; i < apart.size(); ++i) EXPECT_EQ(in_gate[i], apart[i]);
+    std::vector<float> out(gate.size());
+    GetLinearKernels(set).gelu_multiply(gate.data(), up.data(), out.data(), 1003);
+    for (size_t i = 0; i < gate.size(); ++i) {
+      const double g = gate[i], u = up[i];
+      const double twice = 2 * std::sqrt(2 / M_PI) * (g + 0.044715 * g * g * g);
+      // g / 2 (1 + tanh) in a form that does not cancel for g < 0.
+      const double want = g / (1 + std::exp(-twice)) * u;
+      if (std::fabs(g) < 4) {  // where the usual form does not cancel either
+        ASSERT_NEAR(want, 0.5 * g * (1 + std::tanh(twice / 2)) * u, 1e-12);
+      }
+      // exp: its argument is a product of |g| and a sum of positive terms, one with two roundings
+      // (constant, square), which with those of the sum and the product moves it by 4 kU of
+      // itself; the polynomial 3e-7; sum, product, quotient and the product with up: 4 kU. Below
+      // -126 log(2), where |g| < 11 or the value is smaller still, exp is taken as 0; results in
+      // the denormal range round by 2^-150.
+      const double relative = 4 * std::fmin(std::fabs(twice), 88.0) * kU + 3e-7 + 4 * kU;
+      const double flushed = twice < -87 ? 11 * 0x1p-125 * std::fabs(u) : 0;
+      ASSERT_NEAR(out[i], want, relative * std::fabs(want) + flushed + 0x1p-149) << g;
     }
+    if (plain.empty()) plain = out;
+    ExpectSameBits(out, plain);
+  }
+}
+
+// Both activations.
+TEST(GatedMultiply, NaNStaysAndOutMayBeAnInput) {
+  for (InstructionSet set : AvailableInstructionSets()) {
+    const LinearKernels& kernels = GetLinearKernels(set);
+    for (const auto multiply : {kernels.silu_multiply, kernels.gelu_multiply})
+      for (int n : {1, 15, 16, 33}) {
+        const auto gate = Random(n, 83), up = Random(n, 84);
+        std::vector<float> apart(gate.size());
+        multiply(gate.data(), up.data(), apart.data(), n);
+        auto in_gate = gate, in_up = up;
+        multiply(in_gate.data(), up.data(), in_gate.data(), n);
+        multiply(gate.data(), in_up.data(), in_up.data(), n);
+        ExpectSameBits(in_gate, apart);
+        ExpectSameBits(in_up, apart);
+        in_gate = gate;
+        in_gate[0] = std::nanf("");
+        multiply(in_gate.data(), up.data(), in_gate.data(), n);
+        EXPECT_TRUE(std::isnan(in_gate[0]));
+        for (size_t i = 1; i < apart.size(); ++i) EXPECT_EQ(in_gate[i], apart[i]);
+      }
   }
 }
 

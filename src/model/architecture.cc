@@ -7,12 +7,15 @@
 #include "base/check.h"
 #include "base/errors.h"
 #include "base/message_text.h"
+#include "model/arch/gemma3.h"
 #include "model/arch/llama.h"
+#include "model/arch/qwen2.h"
+#include "model/arch/qwen3.h"
 
 namespace quire {
 namespace {
 
-constexpr std::array<const Architecture*, 1> kArchitectures = {&kLlama};
+constexpr std::array<const Architecture*, 4> kArchitectures = {&kLlama, &kQwen2, &kQwen3, &kGemma3};
 
 constexpr std::string_view kLayerPrefix = "blk.N.";
 constexpr std::string_view kWeight = ".weight";
@@ -68,10 +71,17 @@ class TensorChecker {
     const int64_t rows = DimValue(rule.rows, shape_);
     QUIRE_RETURN_IF_ERROR(
         Check(TensorName(rule.name, layer, kWeight), rule.weight, columns, rows, vector));
-    QUIRE_RETURN_IF_ERROR(Check(TensorName(rule.name, layer, kBias), rule.bias,
-                                vector ? columns : rows, 1, /*vector=*/true));
+    Presence bias = rule.bias;
+    if (header_.FindTensor(TensorName(rule.name, layer, kWeight)) == nullptr)
+      bias = std::min(bias, Presence::kOptional);
+    QUIRE_RETURN_IF_ERROR(Check(TensorName(rule.name, layer, kBias), bias, vector ? columns : rows,
+                                1, /*vector=*/true));
     if (rule.scale == ScaleForm::kNone) return OkStatus();
     used_.insert(TensorName(rule.name, layer, kInputScale));
+    if (rule.scale == ScaleForm::kIgnored) {
+      used_.insert(TensorName(rule.name, layer, kScale));
+      return OkStatus();
+    }
     return Check(TensorName(rule.name, layer, kScale), Presence::kOptional, 1, 1, /*vector=*/true);
   }
 
@@ -148,8 +158,10 @@ int64_t DimValue(Dim dim, const ModelShape& shape) {
       return shape.attention_columns();
     case Dim::kFeedForward:
       return shape.feed_forward_length;
+    case Dim::kHeadDimK:
+      return shape.head_dim_k;
     case Dim::kHalfRope:
-      return shape.rope.dimension_count / 2;
+      return shape.rope().dimension_count / 2;
   }
   return 0;
 }
@@ -178,7 +190,8 @@ StatusOr<const Architecture*> ReadArchitecture(const GgufHeader& header) {
 StatusOr<ModelShape> ReadShape(const GgufHeader& header) {
   QUIRE_ASSIGN_OR_RETURN(const Architecture* architecture, ReadArchitecture(header));
   QUIRE_ASSIGN_OR_RETURN(ModelShape shape, ReadCommonShape(header, architecture->name));
-  QUIRE_RETURN_IF_ERROR(architecture->read_own_keys(header, shape));
+  const ArchitectureKeys keys(header, architecture->name);
+  QUIRE_RETURN_IF_ERROR(architecture->read_own_keys(keys, shape));
   return shape;
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "model/architecture_keys.h"
 #include "model/gguf_header.h"
 #include "model/shape.h"
 
@@ -22,9 +23,14 @@ namespace quire {
 // Which two values of a head turn together: (2j, 2j + 1) or (j, j + dimension_count / 2).
 enum class RopePairing { kInterleaved, kHalves };
 // kPre: x += attention(norm x); x += feed_forward(norm x).
-enum class NormPlacement { kPre };
-// kSiluGate: down(silu(gate x) * up x).
-enum class Activation { kSiluGate };
+// kSandwich: x += norm(attention(norm x)); x += norm(feed_forward(norm x)).
+enum class NormPlacement { kPre, kSandwich };
+// What happens to each head of q and k before rope. kRms: an RMS norm, with one weight for all
+// heads of q and one for all of k.
+enum class HeadNorm { kNone, kRms };
+// kSiluGate: down(silu(gate x) * up x). kGeluGate: down(gelu(gate x) * up x), with the GELU that
+// tanh approximates.
+enum class Activation { kSiluGate, kGeluGate };
 
 // A number of the shape that a tensor's dimension must equal.
 enum class Dim {
@@ -37,6 +43,7 @@ enum class Dim {
   kQkvRows,
   kAttentionColumns,
   kFeedForward,
+  kHeadDimK,
   kHalfRope,  // rope.dimension_count / 2
 };
 int64_t DimValue(Dim dim, const ModelShape& shape);
@@ -45,7 +52,8 @@ enum class Presence { kAbsent, kOptional, kRequired };
 
 // What multiplies a linear layer's product when the file has a tensor NAME.scale (one F32).
 enum class ScaleForm {
-  kNone,        // the file has no such tensor, or it is ignored
+  kNone,        // the family has no such tensor
+  kIgnored,     // may be there, is not applied
   kBeforeBias,  // (W x) s + b
   kAfterBias,   // (W x + b) s
 };
@@ -56,7 +64,9 @@ struct TensorRule {
   Dim columns = Dim::kOne;
   Dim rows = Dim::kOne;  // kOne: a vector of `columns`
   Presence weight = Presence::kRequired;
-  Presence bias = Presence::kAbsent;  // [rows], of a vector [columns]
+  // [rows], of a vector [columns]. A required one is not missed where the weight is optional and
+  // absent.
+  Presence bias = Presence::kAbsent;
   ScaleForm scale = ScaleForm::kNone;
   // Another rule's name: with that weight in the file this one must be absent, and is not missed.
   std::string_view unless = {};
@@ -66,10 +76,11 @@ struct Architecture {
   std::string_view name;  // value of general.architecture
   RopePairing rope_pairing;
   NormPlacement norm_placement;
+  HeadNorm head_norm;
   Activation activation;
   std::span<const TensorRule> tensors;
   // Reads and checks the keys of this family beyond the common ones.
-  Status (*read_own_keys)(const GgufHeader& header, ModelShape& shape);
+  Status (*read_own_keys)(const ArchitectureKeys& keys, ModelShape& shape);
 };
 
 // Every known architecture.

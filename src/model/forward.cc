@@ -2,54 +2,28 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "attention/kernels.h"
-#include "attention/plan.h"
 #include "base/errors.h"
 #include "base/memory.h"
 #include "linear/kernels.h"
 #include "model/forward_buffers.h"
+#include "model/product_items.h"
 #include "model/rope_angles.h"
+#include "model/step_plan.h"
 
 namespace quire {
 namespace {
 
-// A step with at most so many rows is normalised and quantised by each worker for itself.
-constexpr int kPrivateRows = 2;
+// Where a step has at most so many values in its rows (or one row), whoever ends a stage last does
+// the work over rows that follows: that takes less time than a barrier more.
+constexpr int kTailValues = 16 << 10;
 // Rows of an item of the stages that walk over rows.
 constexpr int kItemRows = 8;
-// Weights of an item of a stage of products: long enough a stream for the prefetcher, short enough
-// to share out.
-constexpr int64_t kItemWeightBytes = 48 << 10;
-// Tokens of an item of the stage that rotates and appends.
-constexpr uint32_t kAppendRows = 32;
-
 RopePairs PairsOf(RopePairing pairing) {
   return pairing == RopePairing::kInterleaved ? RopePairs::kInterleaved : RopePairs::kHalves;
-}
-
-Epilogue EpilogueOf(const LinearLayer& layer, bool accumulate) {
-  return {.bias = layer.bias.empty() ? nullptr : layer.bias.data(),
-          .scale = layer.scale,
-          .scale_after_bias = layer.scale_after_bias,
-          .accumulate = accumulate};
-}
-
-// out [rows, matrix rows] = or += the layer's product.
-struct Product {
-  const LinearLayer* layer;
-  float* out;
-  bool accumulate = false;
-};
-
-// Panels that one item takes of `matrix`.
-int PanelsPerItem(const PackedMatrix& matrix, int num_threads) {
-  const int64_t by_bytes = std::max<int64_t>(1, kItemWeightBytes / matrix.panel_bytes());
-  const int by_threads = std::max(1, matrix.num_panels() / (4 * num_threads));
-  return static_cast<int>(std::min<int64_t>(by_bytes, by_threads));
 }
 
 int NumItems(int count, int per_item) { return (count + per_item - 1) / per_item; }
@@ -57,39 +31,33 @@ int NumItems(int count, int per_item) { return (count + per_item - 1) / per_item
 }  // namespace
 
 // Everything one ForwardPass owns, and the stages of a step. The members named Stage... are called
-// by every worker of the team, in the same order.
+// by every worker of the team, in the same order, and end with a barrier.
 class ForwardPass::Step {
  public:
   Step(const Model& model, const ForwardOptions& options, int num_threads, ForwardBuffers buffers)
       : model_(model),
         shape_(model.shape()),
+        architecture_(model.architecture()),
         options_(options),
         linear_(GetLinearKernels(options.instruction_set)),
         attention_(GetAttentionKernels(options.instruction_set)),
-        rope_(shape_.rope, model.weights().rope_freqs),
+        items_(linear_, num_threads),
+        plan_(shape_, options, num_threads),
         buffers_(std::move(buffers)),
-        workers_(num_threads) {
-    attention_shape_ = {.layout = options.kv_layout,
-                        .k_codec = options.kv_codec,
-                        .v_codec = options.kv_codec,
-                        .num_q_heads = static_cast<uint32_t>(shape_.num_q_heads),
-                        .num_kv_heads = static_cast<uint32_t>(shape_.num_kv_heads),
-                        .scale = static_cast<float>(1.0 / std::sqrt(shape_.head_dim_k)),
-                        .window = static_cast<uint32_t>(shape_.sliding_window)};
-    for (Worker& worker : workers_) {
-      worker.normed.resize(size_t{kPrivateRows} * shape_.embedding_length + 16);
-      worker.int8 = Int8Buffer(kPrivateRows, WidestInput(shape_));
-    }
+        scratch_(num_threads),
+        head_parts_done_(static_cast<size_t>(shape_.num_kv_heads)) {
+    for (const RopeShape& rope : shape_.ropes)
+      ropes_.emplace_back(rope, model.weights().rope_freqs);
   }
 
   Status Run(ThreadTeam& team, std::span<const ForwardSequence> sequences, float* logits) {
-    QUIRE_CHECK(team.num_threads() == static_cast<int>(workers_.size()));
+    QUIRE_CHECK(team.num_threads() == NumThreads());
     QUIRE_RETURN_IF_ERROR(BuildPlan(sequences));
     bad_layer_.store(-1, std::memory_order_relaxed);
     team.Run([&](int worker) {
       StageEmbed(team);
       for (int layer = 0; layer < shape_.num_layers; ++layer) RunLayer(team, worker, layer);
-      if (logits != nullptr && !logit_rows_.empty()) ComputeLogits(team, worker, logits);
+      if (logits != nullptr && !plan_.logit_rows().empty()) ComputeLogits(team, logits);
     });
     if (const int layer = bad_layer_.load(); layer >= 0)
       return NonFinite(
@@ -104,50 +72,14 @@ class ForwardPass::Step {
   uint64_t buffer_bytes() const { return buffers_.memory.size() + workspace_.size(); }
 
  private:
-  // What one worker has for itself.
-  struct Worker {
-    std::vector<float> normed;
-    Int8Buffer int8;
-    AnonymousMemory scratch;  // of the attention kernels
-  };
-
-  // Some tokens of one sequence and one KV head, to be rotated and appended.
-  struct AppendItem {
-    uint32_t sequence;
-    uint32_t kv_head;
-    uint32_t row_offset;  // within the sequence's rows
-    uint32_t num_rows;
-  };
-
   Status BuildPlan(std::span<const ForwardSequence> sequences) {
-    row_tokens_.clear();
-    row_positions_.clear();
-    logit_rows_.clear();
-    sequences_.clear();
-    appends_.clear();
-    for (const ForwardSequence& sequence : sequences) {
-      const auto num_rows = static_cast<uint32_t>(sequence.tokens.size());
-      const auto first_row = static_cast<uint32_t>(row_tokens_.size());
-      const auto index = static_cast<uint32_t>(sequences_.size());
-      sequences_.push_back({.kv = sequence.kv,
-                            .first_row = first_row,
-                            .num_rows = num_rows,
-                            .first_position = sequence.first_position});
-      for (uint32_t i = 0; i < num_rows; ++i) {
-        row_tokens_.push_back(sequence.tokens[i]);
-        row_positions_.push_back(sequence.first_position + i);
-        if (i + sequence.num_logits >= num_rows) logit_rows_.push_back(first_row + i);
-      }
-      for (uint32_t head = 0; head < attention_shape_.num_kv_heads; ++head)
-        for (uint32_t row = 0; row < num_rows; row += kAppendRows)
-          appends_.push_back({index, head, row, std::min(kAppendRows, num_rows - row)});
-    }
-    num_rows_ = static_cast<int>(row_tokens_.size());
-    QUIRE_CHECK(num_rows_ > 0 && row_tokens_.size() <= options_.max_rows);
-    plan_.Build(attention_shape_, sequences_, static_cast<int>(workers_.size()));
+    plan_.Build(sequences);
+    num_rows_ = plan_.num_rows();
+    QUIRE_CHECK(num_rows_ > 0 && static_cast<uint32_t>(num_rows_) <= options_.max_rows);
+    is_small_ = num_rows_ == 1 || num_rows_ * shape_.embedding_length <= kTailValues;
     QUIRE_RETURN_IF_ERROR(Grow(workspace_, plan_.workspace_floats()));
-    for (Worker& worker : workers_)
-      QUIRE_RETURN_IF_ERROR(Grow(worker.scratch, plan_.scratch_floats()));
+    for (AnonymousMemory& scratch : scratch_)
+      QUIRE_RETURN_IF_ERROR(Grow(scratch, plan_.scratch_floats()));
     return OkStatus();
   }
 
@@ -158,211 +90,283 @@ class ForwardPass::Step {
     return OkStatus();
   }
 
-  void StageEmbed(ThreadTeam& team) {
-    const PackedMatrix& table = model_.weights().token_embd.matrix;
-    const int pairs = rope_.num_pairs();
-    team.ForEach(NumItems(num_rows_, kItemRows), [&](uint32_t item) {
-      const int begin = static_cast<int>(item) * kItemRows;
-      for (int row = begin; row < std::min(begin + kItemRows, num_rows_); ++row) {
-        table.DequantiseRow(row_tokens_[row], Row(buffers_.hidden, row, shape_.embedding_length));
-        rope_.Compute(row_positions_[row], Row(buffers_.cos, row, pairs),
-                      Row(buffers_.sin, row, pairs));
-      }
-    });
-  }
-
   void RunLayer(ThreadTeam& team, int worker, int index) {
-    const LayerWeights& layer = model_.weights().layers[index];
-    Activations x = Normed(team, worker, layer.attn_norm.data(), {});
-    const Product qkv[] = {
-        {&layer.attn_q, buffers_.q}, {&layer.attn_k, buffers_.k}, {&layer.attn_v, buffers_.v}};
-    StageMultiply(team, x, qkv);
-    StageRotateAndAppend(team, static_cast<uint32_t>(index));
-    StageAttend(team, worker, static_cast<uint32_t>(index));
-    x = Quantised(team, worker, buffers_.attended, shape_.attention_columns());
-    const Product output[] = {{&layer.attn_output, buffers_.hidden, /*accumulate=*/true}};
-    StageMultiply(team, x, output);
-    x = Normed(team, worker, layer.ffn_norm.data(), {});
-    StageGateUp(team, x, layer);
-    x = Quantised(team, worker, buffers_.gate, shape_.feed_forward_length);
-    const Product down[] = {{&layer.ffn_down, buffers_.hidden, /*accumulate=*/true}};
-    StageMultiply(team, x, down);
+    const std::span<const LayerWeights> layers = model_.weights().layers;
+    const LayerWeights& layer = layers[index];
+    // Norms of the branches' own outputs, and the norm of what the next layer reads.
+    const bool sandwich = architecture_.norm_placement == NormPlacement::kSandwich;
+    const float* attention_norm = sandwich ? layer.post_attention_norm.data() : nullptr;
+    const float* ffn_norm = sandwich ? layer.post_ffw_norm.data() : nullptr;
+    const bool is_last = index + 1 == shape_.num_layers;
+    const float* next_norm = is_last ? nullptr : layers[index + 1].attn_norm.data();
+
+    StageQkv(team, index, layer);
+    StageAttend(team, worker, index);
+    StageBranch(team, Attended(), layer.attn_output, attention_norm, layer.ffn_norm.data());
+    StageGateUp(team, layer);
+    StageBranch(team, Gate(), layer.ffn_down, ffn_norm, next_norm);
   }
 
-  void ComputeLogits(ThreadTeam& team, int worker, float* logits) {
-    const Activations x = Normed(team, worker, model_.weights().output_norm.data(), logit_rows_);
-    const Product output[] = {{&model_.weights().output_matrix(), logits}};
-    StageMultiply(team, x, output);
+  // What the products read.
+  Activations Normed(int num_rows) {
+    return Describe(buffers_.normed, num_rows, shape_.embedding_length, buffers_.int8);
+  }
+  Activations Attended() {
+    return Describe(buffers_.attended, num_rows_, shape_.attention_columns(), buffers_.int8);
+  }
+  Activations Gate() {
+    return Describe(buffers_.gate, num_rows_, shape_.feed_forward_length, buffers_.gate_int8);
   }
 
-  // Rows of `hidden` (all, or those of `row_index`), normalised, in the form that products read.
-  Activations Normed(ThreadTeam& team, int worker, const float* weight,
-                     std::span<const uint32_t> row_index) {
-    const int num_rows = row_index.empty() ? num_rows_ : static_cast<int>(row_index.size());
-    const int num_cols = shape_.embedding_length;
-    const bool is_private = num_rows <= kPrivateRows;
-    float* normed = is_private ? workers_[worker].normed.data() : buffers_.normed;
-    Activations x = Describe(worker, normed, num_rows, num_cols);
-    OverRows(team, num_rows, [&](int begin, int end) {
-      for (int row = begin; row < end; ++row) {
-        const int source = row_index.empty() ? row : static_cast<int>(row_index[row]);
-        linear_.rms_norm(Row(buffers_.hidden, source, num_cols), weight, num_cols,
-                         static_cast<float>(shape_.rms_epsilon), Row(normed, row, num_cols));
-      }
-      if (x.int8.codes != nullptr) linear_.quantise_rows(normed, num_cols, begin, end, x.int8);
-    });
-    return x;
-  }
-
-  // `rows` as they are, in the form that products read.
-  Activations Quantised(ThreadTeam& team, int worker, const float* rows, int num_cols) {
-    const Activations x = Describe(worker, rows, num_rows_, num_cols);
-    if (x.int8.codes != nullptr)
-      OverRows(team, num_rows_, [&](int begin, int end) {
-        linear_.quantise_rows(rows, num_cols, begin, end, x.int8);
-      });
-    return x;
-  }
-
-  Activations Describe(int worker, const float* rows, int num_rows, int num_cols) {
+  Activations Describe(const float* rows, int num_rows, int num_cols, Int8Buffer& int8) {
     Activations x;
     x.num_rows = num_rows;
     x.num_cols = num_cols;
     x.rows = rows;
     x.row_stride = num_cols;
     if (options_.activations == ActivationForm::kInt8 && num_cols % kActivationBlock == 0)
-      x.int8 = (num_rows <= kPrivateRows ? workers_[worker].int8 : buffers_.int8)
-                   .Rows(num_rows, num_cols);
+      x.int8 = int8.Rows(num_rows, num_cols);
     return x;
   }
 
-  // Calls work(begin, end) over the rows: shared out, or all of them by every worker.
+  // Row `source` of `hidden`, normalised into row `row` of the `num_rows` of `normed`, in the form
+  // that products read.
+  void NormRow(int source, const float* weight, int row, int num_rows) {
+    const int num_cols = shape_.embedding_length;
+    const Activations x = Normed(num_rows);
+    linear_.rms_norm(Row(buffers_.hidden, source, num_cols), weight, num_cols, Epsilon(),
+                     Row(buffers_.normed, row, num_cols));
+    if (x.int8.codes != nullptr) linear_.quantise_rows(x.rows, num_cols, row, row + 1, x.int8);
+  }
+
+  // Runs item(i) for all items, then tail(begin, end) over the rows. In a small step whoever ends
+  // the last item does the tail; in others it is a stage of its own.
+  template <class Item, class Tail>
+  void StageWithTail(ThreadTeam& team, uint32_t num_items, Item&& item, Tail&& tail) {
+    if (!is_small_) {
+      team.ForEach(num_items, item);
+      return StageRows(team, num_rows_, tail);
+    }
+    team.ForEach(num_items, [&](uint32_t i) {
+      item(i);
+      if (items_done_.fetch_add(1, std::memory_order_acq_rel) + 1 < num_items) return;
+      items_done_.store(0, std::memory_order_relaxed);  // for the next stage, behind the barrier
+      tail(0, num_rows_);
+    });
+  }
+
   template <class Work>
-  void OverRows(ThreadTeam& team, int num_rows, Work&& work) {
-    if (num_rows <= kPrivateRows) return work(0, num_rows);
+  void StageRows(ThreadTeam& team, int num_rows, Work&& work) {
     team.ForEach(NumItems(num_rows, kItemRows), [&](uint32_t item) {
       const int begin = static_cast<int>(item) * kItemRows;
       work(begin, std::min(begin + kItemRows, num_rows));
     });
   }
 
+  void StageEmbed(ThreadTeam& team) {
+    const PackedMatrix& table = model_.weights().token_embd.matrix;
+    const int num_cols = shape_.embedding_length, pairs = ropes_[0].num_pairs();
+    const auto scale = static_cast<float>(shape_.embedding_scale);
+    StageRows(team, num_rows_, [&](int begin, int end) {
+      for (int row = begin; row < end; ++row) {
+        float* hidden = Row(buffers_.hidden, row, num_cols);
+        table.DequantiseRow(plan_.token(row), hidden);
+        if (scale != 1)
+          for (int i = 0; i < num_cols; ++i) hidden[i] *= scale;
+        for (int i = 0; i < static_cast<int>(ropes_.size()); ++i)
+          ropes_[i].Compute(plan_.position(row), AnglesOf(buffers_.cos, row, i, pairs),
+                            AnglesOf(buffers_.sin, row, i, pairs));
+        NormRow(row, model_.weights().layers[0].attn_norm.data(), row, num_rows_);
+      }
+    });
+  }
+
+  // q, k and v of all rows; then head norms and rope, and K and V go to their pages.
+  void StageQkv(ThreadTeam& team, int index, const LayerWeights& layer) {
+    const Activations x = Normed(num_rows_);
+    const Product products[] = {
+        {&layer.attn_q, buffers_.q}, {&layer.attn_k, buffers_.k}, {&layer.attn_v, buffers_.v}};
+    const auto& appends = plan_.appends();
+    if (!is_small_) {
+      StageMultiply(team, x, products);
+      const auto heads = static_cast<uint32_t>(shape_.num_kv_heads);
+      team.ForEach(static_cast<uint32_t>(appends.size()) * heads, [&](uint32_t i) {
+        RotateAndAppend(index, static_cast<int>(i % heads), appends[i / heads]);
+      });
+      return;
+    }
+    // Whoever ends the last item that has rows of a KV head's q, k or v goes on with that head.
+    const int rows_of_head[] = {shape_.group_size() * shape_.head_dim_k, shape_.head_dim_k,
+                                shape_.head_dim_v};
+    team.ForEach(items_.Count(products), [&](uint32_t item) {
+      const auto [p, begin, end] = items_.Multiply(x, products, item);
+      for (int head = begin / rows_of_head[p]; head * rows_of_head[p] < end; ++head) {
+        uint32_t num_parts = 0;
+        for (int i = 0; i < 3; ++i) {
+          const int per_item = items_.RowsPerItem(products[i].layer->matrix);
+          const int first = head * rows_of_head[i], last = first + rows_of_head[i] - 1;
+          num_parts += static_cast<uint32_t>(last / per_item - first / per_item + 1);
+        }
+        const std::atomic_ref<uint32_t> done(head_parts_done_[static_cast<size_t>(head)]);
+        if (done.fetch_add(1, std::memory_order_acq_rel) + 1 < num_parts) continue;
+        done.store(0, std::memory_order_relaxed);  // for the next layer, behind barriers
+        for (const StepPlan::Append& append : appends) RotateAndAppend(index, head, append);
+      }
+    });
+  }
+
   void StageMultiply(ThreadTeam& team, const Activations& x, std::span<const Product> products) {
-    uint32_t num_items = 0;
-    for (const Product& product : products) num_items += ItemsOf(product.layer->matrix);
-    team.ForEach(num_items, [&](uint32_t item) {
-      for (const Product& product : products) {
-        const uint32_t items = ItemsOf(product.layer->matrix);
-        if (item < items) return MultiplyItem(x, product, item);
-        item -= items;
-      }
-    });
+    team.ForEach(items_.Count(products),
+                 [&](uint32_t item) { items_.Multiply(x, products, item); });
   }
 
-  uint32_t ItemsOf(const PackedMatrix& matrix) const {
-    return NumItems(matrix.num_panels(), PanelsPerItem(matrix, NumThreads()));
+  // The residual stream takes a branch's last product: += layer(x), or += norm(layer(x)) with
+  // `own_norm`. Then `next_norm`, unless null, makes of it what the next products read.
+  void StageBranch(ThreadTeam& team, const Activations& x, const LinearLayer& layer,
+                   const float* own_norm, const float* next_norm) {
+    const int num_cols = shape_.embedding_length;
+    const Product products[] = {{&layer, own_norm != nullptr ? buffers_.normed : buffers_.hidden,
+                                 /*accumulate=*/own_norm == nullptr}};
+    if (own_norm == nullptr && next_norm == nullptr) return StageMultiply(team, x, products);
+    StageWithTail(
+        team, items_.Count(products), [&](uint32_t item) { items_.Multiply(x, products, item); },
+        [&](int begin, int end) {
+          for (int row = begin; row < end; ++row) {
+            if (own_norm != nullptr)
+              linear_.add_rms_norm(Row(buffers_.normed, row, num_cols), own_norm, num_cols,
+                                   Epsilon(), Row(buffers_.hidden, row, num_cols));
+            if (next_norm != nullptr) NormRow(row, next_norm, row, num_rows_);
+          }
+        });
   }
 
-  void MultiplyItem(const Activations& x, const Product& product, uint32_t item) {
-    const PackedMatrix& matrix = product.layer->matrix;
-    const int per_item = PanelsPerItem(matrix, NumThreads());
-    const int begin = static_cast<int>(item) * per_item;
-    linear_.multiply(matrix, x, 0, x.num_rows, begin,
-                     std::min(begin + per_item, matrix.num_panels()), product.out,
-                     matrix.num_rows(), EpilogueOf(*product.layer, product.accumulate));
+  // For one KV head and its query heads.
+  void RotateAndAppend(int index, int head, const StepPlan::Append& append) {
+    const SequenceRows& sequence = plan_.sequences()[append.sequence];
+    const uint32_t first_row = sequence.first_row + append.row_offset;
+    const LayerWeights& layer = model_.weights().layers[index];
+    const int head_dim = shape_.head_dim_k, group = shape_.group_size();
+    for (uint32_t row = first_row; row < first_row + append.num_rows; ++row) {
+      float* q = Row(buffers_.q, row, shape_.q_rows()) + head * group * head_dim;
+      TurnHeads(index, row, q, group, layer.attn_q_norm.data());
+      float* k = Row(buffers_.k, row, shape_.k_rows()) + head * head_dim;
+      TurnHeads(index, row, k, 1, layer.attn_k_norm.data());
+    }
+    const AppendResult result = attention_.append(
+        options_.kv_layout, options_.kv_codec, options_.kv_codec, static_cast<uint32_t>(index),
+        static_cast<uint32_t>(head), sequence.kv, sequence.first_position + append.row_offset,
+        append.num_rows, Row(buffers_.k, first_row, shape_.k_rows()) + head * head_dim,
+        shape_.k_rows(), Row(buffers_.v, first_row, shape_.v_rows()) + head * shape_.head_dim_v,
+        shape_.v_rows());
+    int none = -1;  // the first layer counts: later ones inherit its trouble
+    if (result.non_finite)
+      bad_layer_.compare_exchange_strong(none, index, std::memory_order_relaxed);
+    if (result.num_saturated > 0)
+      num_saturated_.fetch_add(result.num_saturated, std::memory_order_relaxed);
   }
 
-  void StageRotateAndAppend(ThreadTeam& team, uint32_t layer) {
-    const auto group_size = static_cast<int>(attention_shape_.group_size());
-    const int pairs = rope_.num_pairs(), head_dim = shape_.head_dim_k;
-    const RopePairs kind = PairsOf(model_.architecture().rope_pairing);
-    team.ForEach(static_cast<uint32_t>(appends_.size()), [&](uint32_t i) {
-      const AppendItem& item = appends_[i];
-      const SequenceRows& sequence = sequences_[item.sequence];
-      const uint32_t first_row = sequence.first_row + item.row_offset;
-      const auto head = static_cast<int>(item.kv_head);
-      for (uint32_t row = first_row; row < first_row + item.num_rows; ++row) {
-        const float* cos = Row(buffers_.cos, row, pairs);
-        const float* sin = Row(buffers_.sin, row, pairs);
-        linear_.rope(Row(buffers_.q, row, shape_.q_rows()) + head * group_size * head_dim,
-                     group_size, head_dim, shape_.rope.dimension_count, cos, sin, kind);
-        linear_.rope(Row(buffers_.k, row, shape_.k_rows()) + head * head_dim, 1, head_dim,
-                     shape_.rope.dimension_count, cos, sin, kind);
-      }
-      const AppendResult result = attention_.append(
-          options_.kv_layout, options_.kv_codec, options_.kv_codec, layer, item.kv_head,
-          sequence.kv, sequence.first_position + item.row_offset, item.num_rows,
-          Row(buffers_.k, first_row, shape_.k_rows()) + head * head_dim, shape_.k_rows(),
-          Row(buffers_.v, first_row, shape_.v_rows()) + head * shape_.head_dim_v, shape_.v_rows());
-      int none = -1;  // the first layer counts: later ones inherit its trouble
-      if (result.non_finite)
-        bad_layer_.compare_exchange_strong(none, static_cast<int>(layer),
-                                           std::memory_order_relaxed);
-      if (result.num_saturated > 0)
-        num_saturated_.fetch_add(result.num_saturated, std::memory_order_relaxed);
-    });
+  void TurnHeads(int index, size_t row, float* heads, int num_heads, const float* norm) {
+    const int head_dim = shape_.head_dim_k;
+    if (architecture_.head_norm == HeadNorm::kRms)
+      for (float* head = heads; head < heads + num_heads * head_dim; head += head_dim)
+        linear_.rms_norm(head, norm, head_dim, Epsilon(), head);
+    const int rope = shape_.layers[index].rope, pairs = ropes_[rope].num_pairs();
+    linear_.rope(heads, num_heads, head_dim, 2 * pairs, AnglesOf(buffers_.cos, row, rope, pairs),
+                 AnglesOf(buffers_.sin, row, rope, pairs), PairsOf(architecture_.rope_pairing));
   }
 
-  void StageAttend(ThreadTeam& team, int worker, uint32_t layer) {
+  void StageAttend(ThreadTeam& team, int worker, int layer) {
     auto* workspace = reinterpret_cast<float*>(workspace_.data());
-    auto* scratch = reinterpret_cast<float*>(workers_[worker].scratch.data());
+    auto* scratch = reinterpret_cast<float*>(scratch_[worker].data());
+    WindowPlan& window = plan_.of_layer(layer);
+    const AttentionPlan& plan = window.plan();
     uint64_t chunks = 0;
-    team.ForEach(plan_.num_items(), [&](uint32_t item) {
-      chunks +=
-          attention_.run_item(plan_, item, layer, buffers_.q, buffers_.attended, workspace, scratch)
-              .chunks_read;
-    });
+    const auto run_item = [&](uint32_t item) {
+      chunks += attention_
+                    .run_item(plan, item, static_cast<uint32_t>(layer), buffers_.q,
+                              buffers_.attended, workspace, scratch)
+                    .chunks_read;
+      if (const int merge = window.FinishPart(item); merge >= 0)
+        attention_.merge_item(plan, static_cast<uint32_t>(merge), workspace, buffers_.attended,
+                              scratch);
+    };
+    const Activations x = Attended();
+    if (x.int8.codes == nullptr) {
+      team.ForEach(plan.num_items(), run_item);
+    } else {
+      StageWithTail(team, plan.num_items(), run_item, [&](int begin, int end) {
+        linear_.quantise_rows(x.rows, x.row_stride, begin, end, x.int8);
+      });
+    }
     num_chunks_read_.fetch_add(chunks, std::memory_order_relaxed);
-    if (plan_.num_merge_items() == 0) return;
-    team.ForEach(plan_.num_merge_items(), [&](uint32_t item) {
-      attention_.merge_item(plan_, item, workspace, buffers_.attended, scratch);
-    });
   }
 
-  // gate = silu(gate x) * (up x): an item computes the same columns of both.
-  void StageGateUp(ThreadTeam& team, const Activations& x, const LayerWeights& layer) {
+  // gate = activation(gate x) * (up x), in the form that the next product reads: an item computes
+  // the same columns of both, whole blocks of codes.
+  void StageGateUp(ThreadTeam& team, const LayerWeights& layer) {
+    constexpr int kUnit = kActivationBlock / PackedMatrix::kPanelRows;
     const int num_cols = shape_.feed_forward_length;
+    const Activations x = Normed(num_rows_), out = Gate();
     const Product gate{&layer.ffn_gate, buffers_.gate}, up{&layer.ffn_up, buffers_.up};
-    const int per_item = std::max(1, PanelsPerItem(layer.ffn_gate.matrix, NumThreads()) / 2);
+    const auto activate = architecture_.activation == Activation::kGeluGate ? linear_.gelu_multiply
+                                                                            : linear_.silu_multiply;
     const int num_panels = layer.ffn_gate.matrix.num_panels();
+    const int units = NumItems(items_.PanelsPerItem(layer.ffn_gate.matrix) / 2, kUnit);
+    const int per_item = std::max(1, units) * kUnit;
     team.ForEach(NumItems(num_panels, per_item), [&](uint32_t item) {
       const int begin = static_cast<int>(item) * per_item;
       const int end = std::min(begin + per_item, num_panels);
-      for (const Product& product : {gate, up})
-        linear_.multiply(product.layer->matrix, x, 0, x.num_rows, begin, end, product.out, num_cols,
-                         EpilogueOf(*product.layer, false));
+      for (const Product& product : {gate, up}) items_.MultiplyPanels(x, product, begin, end);
       const int first = begin * PackedMatrix::kPanelRows;
-      const int count = std::min(end * PackedMatrix::kPanelRows, num_cols) - first;
-      for (int row = 0; row < x.num_rows; ++row) {
+      const int last = std::min(end * PackedMatrix::kPanelRows, num_cols);
+      for (int row = 0; row < num_rows_; ++row) {
         float* values = Row(buffers_.gate, row, num_cols) + first;
-        linear_.silu_multiply(values, Row(buffers_.up, row, num_cols) + first, values, count);
+        activate(values, Row(buffers_.up, row, num_cols) + first, values, last - first);
       }
+      if (out.int8.codes != nullptr)
+        linear_.quantise_blocks(out.rows, num_cols, 0, num_rows_, first / kActivationBlock,
+                                last / kActivationBlock, out.int8);
     });
+  }
+
+  void ComputeLogits(ThreadTeam& team, float* logits) {
+    const std::span<const uint32_t> rows = plan_.logit_rows();
+    const auto num_rows = static_cast<int>(rows.size());
+    StageRows(team, num_rows, [&](int begin, int end) {
+      for (int i = begin; i < end; ++i)
+        NormRow(static_cast<int>(rows[i]), model_.weights().output_norm.data(), i, num_rows);
+    });
+    const Product output[] = {{&model_.weights().output, logits}};
+    StageMultiply(team, Normed(num_rows), output);
   }
 
   static float* Row(float* rows, size_t row, int num_cols) {
     return rows + row * static_cast<size_t>(num_cols);
   }
-  int NumThreads() const { return static_cast<int>(workers_.size()); }
+  float* AnglesOf(float* angles, size_t row, int rope, int pairs) const {
+    return angles + (row * ropes_.size() + static_cast<size_t>(rope)) * static_cast<size_t>(pairs);
+  }
+  float Epsilon() const { return static_cast<float>(shape_.rms_epsilon); }
+  int NumThreads() const { return static_cast<int>(scratch_.size()); }
 
   const Model& model_;
   const ModelShape& shape_;
+  const Architecture& architecture_;
   const ForwardOptions options_;
   const LinearKernels& linear_;
   const AttentionKernels& attention_;
-  const RopeAngles rope_;
-  AttentionShape attention_shape_;
+  const ProductItems items_;
+  std::vector<RopeAngles> ropes_;
+  StepPlan plan_;
   ForwardBuffers buffers_;
-  std::vector<Worker> workers_;
+  std::vector<AnonymousMemory> scratch_;  // of each worker, for the attention kernels
+  AnonymousMemory workspace_;
 
   // Of the step.
   int num_rows_ = 0;
-  std::vector<TokenId> row_tokens_;
-  std::vector<uint32_t> row_positions_;
-  std::vector<uint32_t> logit_rows_;
-  std::vector<SequenceRows> sequences_;
-  std::vector<AppendItem> appends_;
-  AttentionPlan plan_;
-  AnonymousMemory workspace_;
+  bool is_small_ = false;
+  std::atomic<uint32_t> items_done_{0};
+  std::vector<uint32_t> head_parts_done_;  // of each KV head; atomic while a step runs
   std::atomic<int> bad_layer_{-1};
 
   std::atomic<uint64_t> num_saturated_{0}, num_chunks_read_{0};

@@ -4,8 +4,10 @@
 // pages of their sequences, attends over the page tables, and runs the feed forward. Which rows are
 // in a step changes no bit of any of them.
 //
-// Stages run on a thread team; within a stage items are taken from a counter. When a step has few
-// rows, each worker normalises and quantises them for itself: cheaper than a barrier.
+// Stages run on a thread team; within a stage items are taken from a counter. A layer has five
+// stages, each with a barrier at its end: q k v with rope and append; attention; its output; gate
+// and up; down. What lies between (norms, codes) is done by whoever ends a stage last when a step
+// has few rows; with many, it is a stage of its own, whose barrier costs little beside it.
 //
 // Not here: pages are taken by the caller (cache/page_table.h) before the call. After warm-up (a
 // step of max_rows rows at the longest context) Run allocates nothing.

@@ -4,13 +4,9 @@
 
 namespace quire {
 
-int WidestInput(const ModelShape& shape) {
-  return std::max({shape.embedding_length, shape.attention_columns(), shape.feed_forward_length});
-}
-
 StatusOr<ForwardBuffers> ForwardBuffers::Create(const ModelShape& shape, uint32_t max_rows) {
   ForwardBuffers buffers;
-  const int half_rope = shape.rope.dimension_count / 2;
+  const int angles = shape.rope().dimension_count / 2 * static_cast<int>(shape.ropes.size());
   const struct {
     float** place;
     int num_cols;
@@ -23,8 +19,8 @@ StatusOr<ForwardBuffers> ForwardBuffers::Create(const ModelShape& shape, uint32_
       {&buffers.attended, shape.attention_columns()},
       {&buffers.gate, shape.feed_forward_length},
       {&buffers.up, shape.feed_forward_length},
-      {&buffers.cos, half_rope},
-      {&buffers.sin, half_rope},
+      {&buffers.cos, angles},
+      {&buffers.sin, angles},
   };
   // A vector load of 16 values may start at the last one.
   constexpr size_t kSlack = 16;
@@ -39,7 +35,9 @@ StatusOr<ForwardBuffers> ForwardBuffers::Create(const ModelShape& shape, uint32_
     *part.place = next;
     next += floats(part.num_cols);
   }
-  buffers.int8 = Int8Buffer(static_cast<int>(max_rows), WidestInput(shape));
+  buffers.int8 = Int8Buffer(static_cast<int>(max_rows),
+                            std::max(shape.embedding_length, shape.attention_columns()));
+  buffers.gate_int8 = Int8Buffer(static_cast<int>(max_rows), shape.feed_forward_length);
   return buffers;
 }
 

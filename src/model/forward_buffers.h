@@ -16,21 +16,19 @@ struct ForwardBuffers {
   static StatusOr<ForwardBuffers> Create(const ModelShape& shape, uint32_t max_rows);
 
   float* hidden = nullptr;    // [rows, embedding_length], the residual stream
-  float* normed = nullptr;    // [rows, embedding_length]
+  float* normed = nullptr;    // [rows, embedding_length]; a branch's output before its own norm
   float* q = nullptr;         // [rows, num_q_heads, head_dim_k]
   float* k = nullptr;         // [rows, num_kv_heads, head_dim_k]
   float* v = nullptr;         // [rows, num_kv_heads, head_dim_v]
   float* attended = nullptr;  // [rows, num_q_heads, head_dim_v]
   float* gate = nullptr;      // [rows, feed_forward_length]
   float* up = nullptr;        // [rows, feed_forward_length]
-  float* cos = nullptr;       // [rows, rope.dimension_count / 2]
-  float* sin = nullptr;       // [rows, rope.dimension_count / 2]
-  Int8Buffer int8;            // rows as wide as the widest input of a product
+  float* cos = nullptr;       // [rows, ropes, rope.dimension_count / 2]
+  float* sin = nullptr;       // [rows, ropes, rope.dimension_count / 2]
+  Int8Buffer int8;            // of `normed` or `attended`
+  Int8Buffer gate_int8;       // of `gate`, which is written while `normed` is still read
 
   AnonymousMemory memory;
 };
-
-// The widest input of a product, in values.
-int WidestInput(const ModelShape& shape);
 
 }  // namespace quire

@@ -36,9 +36,9 @@ uint64_t TouchEverything(const GgufHeader& header) {
 void CheckShape(const ModelShape& shape) {
   QUIRE_CHECK(shape.num_layers >= 1 && shape.num_kv_heads >= 1);
   QUIRE_CHECK(shape.num_q_heads % shape.num_kv_heads == 0);
-  QUIRE_CHECK(shape.rope.dimension_count % 2 == 0);
-  QUIRE_CHECK(shape.rope.dimension_count <= shape.head_dim_k);
-  QUIRE_CHECK(shape.rms_epsilon > 0 && shape.rope.freq_base > 1 && shape.rope.factor > 0);
+  QUIRE_CHECK(shape.rope().dimension_count % 2 == 0);
+  QUIRE_CHECK(shape.rope().dimension_count <= shape.head_dim_k);
+  QUIRE_CHECK(shape.rms_epsilon > 0 && shape.rope().freq_base > 1 && shape.rope().factor > 0);
   QUIRE_CHECK(shape.num_tokens >= 1 && shape.num_tokens <= shape.vocab_size);
   QUIRE_CHECK(shape.q_rows() > 0 && shape.k_rows() > 0 && shape.v_rows() > 0);
   QUIRE_CHECK(shape.KvBytesPerToken(4) > 0);

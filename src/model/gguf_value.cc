@@ -188,6 +188,14 @@ StatusOr<std::vector<float>> ReadFloats(const GgufKey& key) {
   return list;
 }
 
+StatusOr<std::vector<bool>> ReadBools(const GgufKey& key) {
+  if (!key.is_array() || key.element_type != GgufType::kBool)
+    return WrongType(key, "an array of bool");
+  std::vector<bool> list(key.count);
+  for (uint64_t i = 0; i < key.count; ++i) list[i] = Load<uint8_t>(key.bytes.data() + i) != 0;
+  return list;
+}
+
 StatusOr<std::vector<std::string_view>> ReadStrings(const GgufKey& key) {
   if (!key.is_array() || key.element_type != GgufType::kString)
     return WrongType(key, "an array of string");

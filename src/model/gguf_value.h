@@ -70,6 +70,7 @@ StatusOr<std::string_view> ReadString(const GgufKey& key);
 // floats may be NaN or infinite.
 StatusOr<std::vector<int32_t>> ReadIntegers(const GgufKey& key, int32_t low, int32_t high);
 StatusOr<std::vector<float>> ReadFloats(const GgufKey& key);
+StatusOr<std::vector<bool>> ReadBools(const GgufKey& key);
 StatusOr<std::vector<std::string_view>> ReadStrings(const GgufKey& key);
 
 }  // namespace quire

@@ -1,9 +1,11 @@
 #include "model/shape.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/errors.h"
 #include "base/message_text.h"
+#include "model/architecture_keys.h"
 
 namespace quire {
 namespace {
@@ -16,62 +18,7 @@ constexpr int kMaxLength = 1 << 24;  // embedding, feed forward, vocabulary
 constexpr int kMaxContext = 1 << 30;
 constexpr double kMaxFactor = 1e6;
 
-// The keys of one architecture: names without the prefix "llama.".
-class Keys {
- public:
-  Keys(const GgufHeader& header, std::string_view architecture)
-      : header_(header), prefix_(std::string(architecture) + ".") {}
-
-  std::string Name(std::string_view key) const { return prefix_ + std::string(key); }
-
-  StatusOr<int> Required(std::string_view key, int low, int high) const {
-    QUIRE_ASSIGN_OR_RETURN(const int64_t value, header_.GetInteger(Name(key), low, high));
-    return static_cast<int>(value);
-  }
-
-  // `fallback` if the key is absent or 0.
-  StatusOr<int> Optional(std::string_view key, int fallback, int high) const {
-    QUIRE_ASSIGN_OR_RETURN(const int64_t value, header_.GetIntegerOr(Name(key), 0, 0, high));
-    return value == 0 ? fallback : static_cast<int>(value);
-  }
-
-  // `fallback` if the key is absent or 0; else a number in (0, high].
-  StatusOr<double> OptionalNumber(std::string_view key, double fallback, double high) const {
-    QUIRE_ASSIGN_OR_RETURN(const double value, header_.GetNumberOr(Name(key), 0));
-    if (value == 0) return fallback;
-    if (value < 0 || value > high)
-      return InvalidFile("key {} is {}: need a number above 0 and at most {}", Name(key), value,
-                         high);
-    return value;
-  }
-
-  bool Has(std::string_view key) const { return header_.FindKey(Name(key)) != nullptr; }
-
-  // An integer, or an array of one for each layer (`num_array_layers`, with the extra ones at the
-  // end), which must all be the same.
-  StatusOr<int> PerLayer(std::string_view key, int high, int num_array_layers) const {
-    const std::string name = Name(key);
-    const GgufKey* found = header_.FindKey(name);
-    if (found == nullptr || !found->is_array()) return Required(key, 1, high);
-    QUIRE_ASSIGN_OR_RETURN(const std::vector<int32_t> list, ReadIntegers(*found, 0, high));
-    if (list.size() != static_cast<size_t>(num_array_layers))
-      return InvalidFile("key {} has {} values for {} layers", name, list.size(), num_array_layers);
-    for (size_t layer = 1; layer < list.size(); ++layer)
-      if (list[layer] != list[0])
-        return Unsupported(
-            "key {} is {} in layer 0 and {} in layer {}: layers that differ are not "
-            "supported yet",
-            name, list[0], list[layer], layer);
-    if (list[0] == 0) return InvalidFile("key {} is 0 in every layer: need 1 to {}", name, high);
-    return list[0];
-  }
-
- private:
-  const GgufHeader& header_;
-  std::string prefix_;
-};
-
-Status ReadLengths(const Keys& keys, ModelShape& shape, int& num_array_layers) {
+Status ReadLengths(const ArchitectureKeys& keys, ModelShape& shape, int& num_array_layers) {
   QUIRE_ASSIGN_OR_RETURN(shape.context_length, keys.Required("context_length", 1, kMaxContext));
   QUIRE_ASSIGN_OR_RETURN(shape.embedding_length, keys.Required("embedding_length", 1, kMaxLength));
   QUIRE_ASSIGN_OR_RETURN(num_array_layers, keys.Required("block_count", 1, kMaxLayers));
@@ -91,12 +38,12 @@ Status ReadLengths(const Keys& keys, ModelShape& shape, int& num_array_layers) {
   return OkStatus();
 }
 
-Status ReadHeads(const Keys& keys, ModelShape& shape, int num_array_layers) {
+Status ReadHeads(const ArchitectureKeys& keys, ModelShape& shape, int num_array_layers) {
   const std::string heads = keys.Name("attention.head_count");
   QUIRE_ASSIGN_OR_RETURN(shape.num_q_heads,
                          keys.PerLayer("attention.head_count", kMaxHeads, num_array_layers));
   shape.num_kv_heads = shape.num_q_heads;
-  if (keys.Has("attention.head_count_kv")) {
+  if (keys.Find("attention.head_count_kv") != nullptr) {
     QUIRE_ASSIGN_OR_RETURN(shape.num_kv_heads,
                            keys.PerLayer("attention.head_count_kv", kMaxHeads, num_array_layers));
   }
@@ -116,10 +63,11 @@ Status ReadHeads(const Keys& keys, ModelShape& shape, int num_array_layers) {
     if (shape.head_dim_k == 0) shape.head_dim_k = head_dim;
     if (shape.head_dim_v == 0) shape.head_dim_v = head_dim;
   }
+  shape.attention_scale = 1 / std::sqrt(shape.head_dim_k);
   return OkStatus();
 }
 
-Status ReadRopeScaling(const GgufHeader& header, const Keys& keys, RopeShape& rope) {
+Status ReadRopeScaling(const GgufHeader& header, const ArchitectureKeys& keys, RopeShape& rope) {
   const std::string type_key = keys.Name("rope.scaling.type");
   QUIRE_ASSIGN_OR_RETURN(const std::string_view type, header.GetStringOr(type_key, "linear"));
   QUIRE_ASSIGN_OR_RETURN(const double old_factor,
@@ -140,17 +88,14 @@ Status ReadRopeScaling(const GgufHeader& header, const Keys& keys, RopeShape& ro
   return OkStatus();
 }
 
-Status ReadRope(const GgufHeader& header, const Keys& keys, ModelShape& shape) {
-  RopeShape& rope = shape.rope;
+Status ReadRope(const GgufHeader& header, const ArchitectureKeys& keys, ModelShape& shape) {
+  RopeShape& rope = shape.ropes.emplace_back();
   QUIRE_ASSIGN_OR_RETURN(rope.dimension_count,
                          keys.Optional("rope.dimension_count", shape.head_dim_k, kMaxHeadDim));
   if (rope.dimension_count > shape.head_dim_k || rope.dimension_count % 2 != 0)
     return InvalidFile("{} is {}: need an even number, at most the head's {} values",
                        keys.Name("rope.dimension_count"), rope.dimension_count, shape.head_dim_k);
-  QUIRE_ASSIGN_OR_RETURN(rope.freq_base, keys.OptionalNumber("rope.freq_base", 10000, 1e15));
-  if (rope.freq_base <= 1)
-    return InvalidFile("key {} is {}: need a number above 1", keys.Name("rope.freq_base"),
-                       rope.freq_base);
+  QUIRE_ASSIGN_OR_RETURN(rope.freq_base, keys.FrequencyBase("rope.freq_base", 10000));
   QUIRE_RETURN_IF_ERROR(ReadRopeScaling(header, keys, rope));
   QUIRE_ASSIGN_OR_RETURN(
       rope.original_context_length,
@@ -166,7 +111,8 @@ Status ReadRope(const GgufHeader& header, const Keys& keys, ModelShape& shape) {
 
 // The rows of token_embd say how many logits there are; the token list, or vocab_size where there
 // is no tokenizer, says how many of them are tokens.
-Status ReadVocabularySize(const GgufHeader& header, const Keys& keys, ModelShape& shape) {
+Status ReadVocabularySize(const GgufHeader& header, const ArchitectureKeys& keys,
+                          ModelShape& shape) {
   const GgufTensor* embedding = header.FindTensor("token_embd.weight");
   if (embedding == nullptr) return InvalidFile("tensor token_embd.weight is missing");
   if (embedding->columns() != shape.embedding_length || embedding->rows() > kMaxLength)
@@ -204,8 +150,13 @@ std::string_view RopeScalingName(RopeScaling scaling) {
   return "?";
 }
 
+int ModelShape::num_windowed_layers() const {
+  return static_cast<int>(std::count_if(layers.begin(), layers.end(),
+                                        [](const LayerShape& layer) { return layer.window > 0; }));
+}
+
 StatusOr<ModelShape> ReadCommonShape(const GgufHeader& header, std::string_view architecture) {
-  const Keys keys(header, architecture);
+  const ArchitectureKeys keys(header, architecture);
   ModelShape shape;
   shape.architecture = architecture;
   int num_array_layers = 0;
@@ -213,6 +164,7 @@ StatusOr<ModelShape> ReadCommonShape(const GgufHeader& header, std::string_view 
   QUIRE_RETURN_IF_ERROR(ReadHeads(keys, shape, num_array_layers));
   QUIRE_RETURN_IF_ERROR(ReadRope(header, keys, shape));
   QUIRE_RETURN_IF_ERROR(ReadVocabularySize(header, keys, shape));
+  shape.layers.resize(static_cast<size_t>(shape.num_layers));
   return shape;
 }
 

@@ -1,8 +1,9 @@
-// ModelShape: the numbers that say what a model is: lengths, heads, rope, window.
+// ModelShape: the numbers that say what a model is: lengths, heads, rope, windows.
 //
 // Read from a header's keys alone (ReadShape of architecture.h) and checked there: every field is
-// in range, num_q_heads is a multiple of num_kv_heads, and rope.dimension_count is even and at
-// most head_dim_k. What an architecture does with them is architecture.h; weights are elsewhere.
+// in range, num_q_heads is a multiple of num_kv_heads, rope.dimension_count is even and at most
+// head_dim_k, and `layers` has one entry for each layer. What an architecture does with them is
+// architecture.h; weights are elsewhere.
 //
 // Threads: a plain value.
 #pragma once
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "model/gguf_header.h"
@@ -31,6 +33,12 @@ struct RopeShape {
   double log_multiplier = 0;  // yarn's magnitude: M of Y = (1 + 0.1 A ln f) / (1 + 0.1 M ln f)
 };
 
+// What may differ from layer to layer.
+struct LayerShape {
+  int window = 0;  // keys that a position sees, itself included; 0: all
+  int rope = 0;    // which of ModelShape::ropes turns q and k
+};
+
 struct ModelShape {
   std::string architecture;
   int context_length = 0;  // what the model was trained for
@@ -42,10 +50,17 @@ struct ModelShape {
   int head_dim_k = 0;  // also of q
   int head_dim_v = 0;
   double rms_epsilon = 0;
-  int vocab_size = 0;      // rows of token_embd
-  int num_tokens = 0;      // ids from here to vocab_size - 1 are padding: mask their logits
-  int sliding_window = 0;  // keys that a position sees, itself included; 0: all
-  RopeShape rope;
+  double attention_scale = 0;  // of q.k
+  double embedding_scale = 1;  // of the rows of token_embd, applied in f32
+  int vocab_size = 0;          // rows of token_embd
+  int num_tokens = 0;          // ids from here to vocab_size - 1 are padding: mask their logits
+  int sliding_window = 0;      // of the layers that have one; 0: none has
+  // Never empty, all of one dimension_count; the first is that of the common keys.
+  std::vector<RopeShape> ropes;
+  std::vector<LayerShape> layers;  // [num_layers]
+
+  const RopeShape& rope() const { return ropes.front(); }
+  int num_windowed_layers() const;
 
   int group_size() const { return num_q_heads / num_kv_heads; }
   int q_rows() const { return num_q_heads * head_dim_k; }
@@ -63,7 +78,8 @@ std::string_view RopeScalingName(RopeScaling scaling);
 
 // Reads the keys that all architectures share, with the prefix `architecture.`, and the vocabulary
 // size from token_embd.weight, and checks them. A value of 0 in an optional key means "not set".
-// Architectures read keys of their own after it: call ReadShape of architecture.h instead.
+// All layers are the same then: no window, the one rope. Architectures read keys of their own after
+// it: call ReadShape of architecture.h instead.
 StatusOr<ModelShape> ReadCommonShape(const GgufHeader& header, std::string_view architecture);
 
 }  // namespace quire

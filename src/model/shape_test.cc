@@ -38,14 +38,14 @@ TEST(Shape, ReadsTheKeysAndTheirDefaults) {
   EXPECT_EQ(shape->vocab_size, 12);
   EXPECT_EQ(shape->num_tokens, 12);
   EXPECT_EQ(shape->sliding_window, 0);
-  EXPECT_EQ(shape->rope.dimension_count, 4);
-  EXPECT_EQ(shape->rope.freq_base, 10000);
-  EXPECT_EQ(shape->rope.scaling, RopeScaling::kNone);
-  EXPECT_EQ(shape->rope.factor, 1);
-  EXPECT_EQ(shape->rope.original_context_length, 64);
-  EXPECT_EQ(shape->rope.attn_factor, 1);
-  EXPECT_EQ(shape->rope.beta_fast, 32);
-  EXPECT_EQ(shape->rope.beta_slow, 1);
+  EXPECT_EQ(shape->rope().dimension_count, 4);
+  EXPECT_EQ(shape->rope().freq_base, 10000);
+  EXPECT_EQ(shape->rope().scaling, RopeScaling::kNone);
+  EXPECT_EQ(shape->rope().factor, 1);
+  EXPECT_EQ(shape->rope().original_context_length, 64);
+  EXPECT_EQ(shape->rope().attn_factor, 1);
+  EXPECT_EQ(shape->rope().beta_fast, 32);
+  EXPECT_EQ(shape->rope().beta_slow, 1);
   EXPECT_EQ(shape->KvBytesPerToken(2), 2 * (8 + 8) * 2);
 }
 
@@ -91,7 +91,7 @@ TEST(Shape, HeadDimensionsOfTheFileWin) {  // GGUF-15
   EXPECT_EQ(shape->k_rows(), 2 * 128);
   EXPECT_EQ(shape->v_rows(), 2 * 32);
   EXPECT_EQ(shape->attention_columns(), 4 * 32);
-  EXPECT_EQ(shape->rope.dimension_count, 128);
+  EXPECT_EQ(shape->rope().dimension_count, 128);
 }
 
 TEST(Shape, ZeroMeansNotSet) {  // GGUF-10
@@ -108,11 +108,11 @@ TEST(Shape, ZeroMeansNotSet) {  // GGUF-10
   const auto shape = ShapeOf(writer);
   ASSERT_TRUE(shape.ok()) << shape.status().message();
   EXPECT_EQ(shape->head_dim_k, 4);
-  EXPECT_EQ(shape->rope.dimension_count, 4);
-  EXPECT_EQ(shape->rope.freq_base, 10000);
-  EXPECT_EQ(shape->rope.factor, 1);
-  EXPECT_EQ(shape->rope.scaling, RopeScaling::kNone);
-  EXPECT_EQ(shape->rope.original_context_length, 64);
+  EXPECT_EQ(shape->rope().dimension_count, 4);
+  EXPECT_EQ(shape->rope().freq_base, 10000);
+  EXPECT_EQ(shape->rope().factor, 1);
+  EXPECT_EQ(shape->rope().scaling, RopeScaling::kNone);
+  EXPECT_EQ(shape->rope().original_context_length, 64);
   EXPECT_EQ(shape->sliding_window, 0);
 }
 
@@ -167,14 +167,14 @@ TEST(Shape, RopeIsReadAndChecked) {
       .Set<uint32_t>("llama.rope.dimension_count", 2);
   const auto shape = ShapeOf(writer);
   ASSERT_TRUE(shape.ok()) << shape.status().message();
-  EXPECT_EQ(shape->rope.scaling, RopeScaling::kYarn);
-  EXPECT_EQ(shape->rope.factor, 4);
-  EXPECT_EQ(shape->rope.original_context_length, 16);
-  EXPECT_EQ(shape->rope.freq_base, 500000);
-  EXPECT_EQ(shape->rope.beta_fast, 16);
-  EXPECT_EQ(shape->rope.attn_factor, 0.5);
-  EXPECT_EQ(shape->rope.dimension_count, 2);
-  EXPECT_EQ(shape->rope.log_multiplier, 0) << "llama does not heed the key";
+  EXPECT_EQ(shape->rope().scaling, RopeScaling::kYarn);
+  EXPECT_EQ(shape->rope().factor, 4);
+  EXPECT_EQ(shape->rope().original_context_length, 16);
+  EXPECT_EQ(shape->rope().freq_base, 500000);
+  EXPECT_EQ(shape->rope().beta_fast, 16);
+  EXPECT_EQ(shape->rope().attn_factor, 0.5);
+  EXPECT_EQ(shape->rope().dimension_count, 2);
+  EXPECT_EQ(shape->rope().log_multiplier, 0) << "llama does not heed the key";
 
   EXPECT_THAT(
       Message(TinyLlama().Set<uint32_t>("llama.rope.dimension_count", 3)),
@@ -188,13 +188,13 @@ TEST(Shape, RopeIsReadAndChecked) {
 TEST(Shape, RopeScalingTypes) {
   GgufWriter writer = TinyLlama();
   writer.Set<float>("llama.rope.scale_linear", 2);
-  EXPECT_EQ(ShapeOf(writer)->rope.factor, 2);
-  EXPECT_EQ(ShapeOf(writer)->rope.scaling, RopeScaling::kLinear);
+  EXPECT_EQ(ShapeOf(writer)->rope().factor, 2);
+  EXPECT_EQ(ShapeOf(writer)->rope().scaling, RopeScaling::kLinear);
   writer.Set<float>("llama.rope.scaling.factor", 8);
-  EXPECT_EQ(ShapeOf(writer)->rope.factor, 8);
+  EXPECT_EQ(ShapeOf(writer)->rope().factor, 8);
   writer.SetString("llama.rope.scaling.type", "none");
-  EXPECT_EQ(ShapeOf(writer)->rope.factor, 1);
-  EXPECT_EQ(ShapeOf(writer)->rope.scaling, RopeScaling::kNone);
+  EXPECT_EQ(ShapeOf(writer)->rope().factor, 1);
+  EXPECT_EQ(ShapeOf(writer)->rope().scaling, RopeScaling::kNone);
   for (const char* type : {"longrope", "dynamic"}) {
     writer.SetString("llama.rope.scaling.type", type);
     const auto shape = ShapeOf(writer);

@@ -60,17 +60,23 @@ class WeightLoader {
     QUIRE_RETURN_IF_ERROR(AddLinear("token_embd", 0, weights_.token_embd));
     for (int i = 0; i < shape_.num_layers; ++i) {
       LayerWeights& layer = weights_.layers[i];
-      QUIRE_RETURN_IF_ERROR(AddVector("blk.N.attn_norm", i, ".weight", layer.attn_norm));
+      QUIRE_RETURN_IF_ERROR(AddNorm("blk.N.attn_norm", i, layer.attn_norm));
       QUIRE_RETURN_IF_ERROR(AddQkv(i, layer));
+      QUIRE_RETURN_IF_ERROR(AddNorm("blk.N.attn_q_norm", i, layer.attn_q_norm));
+      QUIRE_RETURN_IF_ERROR(AddNorm("blk.N.attn_k_norm", i, layer.attn_k_norm));
       QUIRE_RETURN_IF_ERROR(AddLinear("blk.N.attn_output", i, layer.attn_output));
-      QUIRE_RETURN_IF_ERROR(AddVector("blk.N.ffn_norm", i, ".weight", layer.ffn_norm));
+      QUIRE_RETURN_IF_ERROR(AddNorm("blk.N.post_attention_norm", i, layer.post_attention_norm));
+      QUIRE_RETURN_IF_ERROR(AddNorm("blk.N.ffn_norm", i, layer.ffn_norm));
       QUIRE_RETURN_IF_ERROR(AddLinear("blk.N.ffn_gate", i, layer.ffn_gate));
       QUIRE_RETURN_IF_ERROR(AddLinear("blk.N.ffn_up", i, layer.ffn_up));
       QUIRE_RETURN_IF_ERROR(AddLinear("blk.N.ffn_down", i, layer.ffn_down));
+      QUIRE_RETURN_IF_ERROR(AddNorm("blk.N.post_ffw_norm", i, layer.post_ffw_norm));
     }
-    QUIRE_RETURN_IF_ERROR(AddVector("output_norm", 0, ".weight", weights_.output_norm));
-    QUIRE_RETURN_IF_ERROR(AddVector("rope_freqs", 0, ".weight", weights_.rope_freqs));
-    return AddLinear("output", 0, weights_.output);
+    QUIRE_RETURN_IF_ERROR(AddNorm("output_norm", 0, weights_.output_norm));
+    QUIRE_RETURN_IF_ERROR(AddNorm("rope_freqs", 0, weights_.rope_freqs));
+    if (Find("output", 0, ".weight") != nullptr) return AddLinear("output", 0, weights_.output);
+    weights_.output.matrix = weights_.token_embd.matrix;
+    return AddBias("output", 0, weights_.output, 0);
   }
 
   const GgufTensor* Find(std::string_view rule_name, int layer, std::string_view suffix) const {
@@ -116,16 +122,29 @@ class WeightLoader {
       linear.matrix = PackedMatrix(tensor->type, num_rows, num_cols, place);
       AddBands(*tensor, first_row, linear.matrix);
     }
-    if (rule->bias != Presence::kAbsent) {
-      QUIRE_RETURN_IF_ERROR(AddVector(name, layer, ".bias", linear.bias));
-      if (!linear.bias.empty()) linear.bias = linear.bias.subspan(first_row, num_rows);
-    }
-    if (rule->scale == ScaleForm::kNone) return OkStatus();
+    QUIRE_RETURN_IF_ERROR(AddBias(name, layer, linear, first_row));
+    if (rule->scale == ScaleForm::kNone || rule->scale == ScaleForm::kIgnored) return OkStatus();
     std::span<const float> scale;
     QUIRE_RETURN_IF_ERROR(AddVector(name, layer, ".scale", scale));
     if (!scale.empty()) linear.scale = scale[0];
     linear.scale_after_bias = rule->scale == ScaleForm::kAfterBias;
     return OkStatus();
+  }
+
+  // The part of the bias that belongs to the matrix, whose first row is `first_row` of the tensor.
+  Status AddBias(std::string_view name, int layer, LinearLayer& linear, int first_row) {
+    const TensorRule* rule = FindRule(name);
+    if (rule == nullptr || rule->bias == Presence::kAbsent) return OkStatus();
+    QUIRE_RETURN_IF_ERROR(AddVector(name, layer, ".bias", linear.bias));
+    if (!linear.bias.empty())
+      linear.bias = linear.bias.subspan(first_row, linear.matrix.num_rows());
+    return OkStatus();
+  }
+
+  // A vector of weights, where the architecture has a rule for it.
+  Status AddNorm(std::string_view name, int layer, std::span<const float>& vector) {
+    if (FindRule(name) == nullptr) return OkStatus();
+    return AddVector(name, layer, ".weight", vector);
   }
 
   void AddBands(const GgufTensor& tensor, int tensor_row, PackedMatrix& matrix) {

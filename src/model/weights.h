@@ -32,22 +32,25 @@ struct LinearLayer {
   explicit operator bool() const { return matrix.num_rows() > 0; }
 };
 
+// What the architecture has no rule for, or the file has not, is empty.
 struct LayerWeights {
-  std::span<const float> attn_norm;    // [embedding_length]
-  LinearLayer attn_q, attn_k, attn_v;  // also from a file that holds them as one attn_qkv
+  std::span<const float> attn_norm;                 // [embedding_length]
+  LinearLayer attn_q, attn_k, attn_v;               // also from a file that holds one attn_qkv
+  std::span<const float> attn_q_norm, attn_k_norm;  // [head_dim_k]
   LinearLayer attn_output;
-  std::span<const float> ffn_norm;  // [embedding_length]
+  std::span<const float> post_attention_norm;  // [embedding_length]
+  std::span<const float> ffn_norm;             // [embedding_length]
   LinearLayer ffn_gate, ffn_up, ffn_down;
+  std::span<const float> post_ffw_norm;  // [embedding_length]
 };
 
 struct ModelWeights {
   LinearLayer token_embd;              // [vocab_size, embedding_length]
-  LinearLayer output;                  // absent: token_embd is the output matrix too
+  LinearLayer output;                  // where the file has none, with token_embd's matrix
   std::span<const float> output_norm;  // [embedding_length]
   std::span<const float> rope_freqs;   // [rope.dimension_count / 2], or empty
   std::vector<LayerWeights> layers;
 
-  const LinearLayer& output_matrix() const { return output ? output : token_embd; }
   uint64_t size_bytes() const { return memory.size(); }
 
   AnonymousMemory memory;

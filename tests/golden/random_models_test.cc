@@ -74,13 +74,15 @@ TEST(RandomModels, MeetTheTinyGoldens) {
 
 // 146 keys, some of them 0 for "not set", biases, .scale factors; padding of no vocabulary.
 TEST(RandomModels, KeysThatAreZeroMeanNotSet) {
-  const auto path = SharedData("models/random/llama-dense.gguf");
-  if (!path) GTEST_SKIP() << "no shared data on this machine";
-  const auto engine = LoadEngine(*path, ExactOptions());
-  const std::vector<double> want = ToDouble(ReadFloatFile(*path + ".logits.f32"));
-  const std::vector<TokenId> tokens = LcgTokens(12345, 100, 128);
-  const Difference difference = Compare(ToDouble(ComputeLogits(*engine, tokens)), want);
-  EXPECT_LT(difference.nmse, 1e-10) << difference;
+  for (const char* name : {"llama", "qwen2", "qwen3"}) {
+    const auto path = SharedData("models/random/" + std::string(name) + "-dense.gguf");
+    if (!path) GTEST_SKIP() << "no shared data on this machine";
+    const auto engine = LoadEngine(*path, ExactOptions());
+    const std::vector<double> want = ToDouble(ReadFloatFile(*path + ".logits.f32"));
+    const std::vector<TokenId> tokens = LcgTokens(12345, 100, 128);
+    const Difference difference = Compare(ToDouble(ComputeLogits(*engine, tokens)), want);
+    EXPECT_LT(difference.nmse, 1e-10) << name << ": " << difference;
+  }
 }
 
 }  // namespace

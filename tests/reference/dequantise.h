@@ -1,7 +1,7 @@
 // Weight blocks of GGUF files as doubles, element by element from the formulas of the format.
 //
 // Written apart from linear/ on purpose: it is the judge of what that makes of the same bytes.
-// Slow and plain. F32 F16 BF16 Q8_0 Q4_0 Q4_1.
+// Slow and plain. Every type of WeightType.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,7 @@
 
 namespace quire {
 
-// `num_elements` values from the front of `bytes`. kUnsupported for other types, kInvalidFile if
-// there are not enough bytes.
+// `num_elements` values from the front of `bytes`. kInvalidFile if there are not enough bytes.
 StatusOr<std::vector<double>> Dequantise(WeightType type, std::span<const std::byte> bytes,
                                          int64_t num_elements);
 

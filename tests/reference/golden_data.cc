@@ -44,6 +44,44 @@ std::vector<TokenId> ReadTokens(const Json& root, const std::string& name, size_
   return made;
 }
 
+// `folder` ends with a slash.
+GoldenModel ReadGoldenModel(const Json& root, const Json& json, const std::string& folder) {
+  GoldenModel model;
+  model.name = json.at("name");
+  model.architecture = json.at("arch");
+  model.path = folder + json.at("file").get<std::string>();
+  model.vocab_size = json.at("n_vocab");
+  const Json& tolerance = json.at("tolerance");
+  model.double_bound = ReadBound(tolerance.at("float64"));
+  model.float_bound = ReadBound(tolerance.at("float32"));
+  model.f16_kv_cost = ReadBound(json.at("f16_kv_oracle"));
+  if (tolerance.contains("8-bit activations"))
+    model.int8_bound = ReadBound(tolerance.at("8-bit activations"));
+  for (const Json& golden : json.at("goldens")) {
+    const std::string file = golden.at("file");
+    // The oracle with its own rounding of activations: only its distance counts, in the tolerance.
+    if (file.find(".q8act.") != file.npos) continue;
+    const std::string tokens = golden.value("tokens", json.at("tokens").get<std::string>());
+    GoldenLogits& added = model.goldens.emplace_back();
+    added.label = file.substr(0, file.find(".logits"));
+    added.tokens = ReadTokens(root, tokens, golden.at("n_tokens"), model.vocab_size);
+    added.positions = ReadPositions(root, golden.at("positions"));
+    added.logits = ToDouble(ReadFloatFile(folder + file));
+    if (golden.contains("tolerance_max_abs"))
+      added.max_abs_bound = golden.at("tolerance_max_abs").get<double>();
+    QUIRE_CHECK(added.logits.size() == added.positions.size() * model.vocab_size);
+  }
+  for (const Json& greedy : json.value("greedy", Json::array())) {
+    const std::string prompt = greedy.at("prompt");  // "v256 (160 ids)"
+    const size_t blank = prompt.find(' ');
+    const size_t count = std::stoul(prompt.substr(prompt.find('(') + 1));
+    model.greedy.push_back(
+        {.prompt = ReadTokens(root, prompt.substr(0, blank), count, model.vocab_size),
+         .answer = greedy.at("ids")});
+  }
+  return model;
+}
+
 // splitmix64 of the name's FNV-1a hash and the index: 24 bits of it as a number in [-1, 1).
 float TinyValue(const std::string& name, uint64_t index) {
   uint64_t hash = 0xCBF29CE484222325u;
@@ -62,15 +100,17 @@ float TinyValue(const std::string& name, uint64_t index) {
 
 GgufWriter TinyWriter(const Json& model) {
   GgufWriter writer;
-  writer.SetString("general.architecture", "llama");
+  const std::string architecture = model.at("arch");
+  writer.SetString("general.architecture", architecture);
   writer.SetString("tokenizer.ggml.model", "no_vocab");
   for (const auto& [key, value] : model.at("kv").items()) {
+    const std::string name = architecture + "." + key;
     if (value.is_string())
-      writer.SetString("llama." + key, value.get<std::string>());
+      writer.SetString(name, value.get<std::string>());
     else if (value.is_number_float())
-      writer.Set("llama." + key, value.get<float>());
+      writer.Set(name, value.get<float>());
     else
-      writer.Set("llama." + key, value.get<uint32_t>());
+      writer.Set(name, value.get<uint32_t>());
   }
   for (const auto& [name, shape] : model.at("tensors").items()) {
     std::vector<uint64_t> dims = shape;  // slowest first
@@ -151,37 +191,18 @@ std::vector<TokenId> LcgTokens(uint32_t seed, size_t count, uint32_t vocab_size)
 std::vector<GoldenModel> GoldenModels() {
   const Json root = ReadJsonFile(TestData("models/goldens.json"));
   std::vector<GoldenModel> models;
-  for (const Json& json : root.at("models")) {
-    GoldenModel model;
-    model.name = json.at("name");
-    model.path = TestData("models/" + json.at("file").get<std::string>());
-    model.vocab_size = json.at("n_vocab");
-    model.double_bound = ReadBound(json.at("tolerance").at("float64"));
-    model.float_bound = ReadBound(json.at("tolerance").at("float32"));
-    model.f16_kv_cost = ReadBound(json.at("f16_kv_oracle"));
-    for (const Json& golden : json.at("goldens")) {
-      const std::string file = golden.at("file");
-      const std::string tokens = golden.value("tokens", json.at("tokens").get<std::string>());
-      GoldenLogits& added = model.goldens.emplace_back();
-      added.label = file.substr(0, file.find(".logits"));
-      added.tokens = ReadTokens(root, tokens, golden.at("n_tokens"), model.vocab_size);
-      added.positions = ReadPositions(root, golden.at("positions"));
-      added.logits = ToDouble(ReadFloatFile(TestData("models/" + file)));
-      if (golden.contains("tolerance_max_abs"))
-        added.max_abs_bound = golden.at("tolerance_max_abs").get<double>();
-      QUIRE_CHECK(added.logits.size() == added.positions.size() * model.vocab_size);
-    }
-    for (const Json& greedy : json.value("greedy", Json::array())) {
-      const std::string prompt = greedy.at("prompt");  // "v256 (160 ids)"
-      const size_t blank = prompt.find(' ');
-      const size_t count = std::stoul(prompt.substr(prompt.find('(') + 1));
-      model.greedy.push_back(
-          {.prompt = ReadTokens(root, prompt.substr(0, blank), count, model.vocab_size),
-           .answer = greedy.at("ids")});
-    }
-    models.push_back(std::move(model));
-  }
+  for (const Json& json : root.at("models"))
+    models.push_back(ReadGoldenModel(root, json, TestData("models/")));
   return models;
+}
+
+std::optional<GoldenModel> RplusModel(const std::string& name) {
+  const auto folder = SharedData("models/rplus");
+  if (!folder) return std::nullopt;
+  const Json root = ReadJsonFile(*folder + "/manifest.json");
+  for (const Json& json : root.at("models"))
+    if (json.at("name") == name) return ReadGoldenModel(root, json, *folder + "/");
+  QUIRE_CHECK(false);
 }
 
 void SetTinyTensor(GgufWriter& writer, const std::string& name, std::vector<uint64_t> dims) {
@@ -227,6 +248,7 @@ std::vector<TinyModel> TinyModels() {
   for (const Json& json : root.at("models")) {
     TinyModel& model = models.emplace_back();
     model.name = json.at("name");
+    model.architecture = json.at("arch");
     model.writer = TinyWriter(json);
     model.vocab_size = json.at("kv").at("vocab_size");
     model.tokens = LcgTokens(kTinySeed, 48, static_cast<uint32_t>(model.vocab_size));

@@ -80,11 +80,13 @@ struct GreedyGolden {
 
 struct GoldenModel {
   std::string name;
+  std::string architecture;
   std::string path;
   size_t vocab_size = 0;
-  Bound double_bound;  // for a double reference
-  Bound float_bound;   // for an f32 engine
-  Bound f16_kv_cost;   // what f16 K and V cost the oracle; allow three times this
+  Bound double_bound;               // for a double reference
+  Bound float_bound;                // for an f32 engine
+  Bound f16_kv_cost;                // what f16 K and V cost the oracle; allow three times this
+  std::optional<Bound> int8_bound;  // of a quantised one: for an engine that rounds activations
   std::vector<GoldenLogits> goldens;
   std::vector<GreedyGolden> greedy;
 };
@@ -92,9 +94,13 @@ struct GoldenModel {
 // The models of tests/data/models/goldens.json. Oracle: llama.cpp 3f545be; how: that file.
 std::vector<GoldenModel> GoldenModels();
 
-// A tiny llama model of tests/data/models/tiny.json, whose weights are a hash of name and index.
+// One of models/rplus of the shared data; nothing if there is no such folder.
+std::optional<GoldenModel> RplusModel(const std::string& name);
+
+// A tiny model of tests/data/models/tiny.json, whose weights are a hash of name and index.
 struct TinyModel {
   std::string name;
+  std::string architecture;
   GgufWriter writer;  // change what a test is about; then the logits below no longer hold
   std::vector<TokenId> tokens;
   std::vector<uint32_t> positions;

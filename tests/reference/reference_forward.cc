@@ -14,17 +14,17 @@ namespace quire {
 namespace {
 
 double Silu(double x) { return x / (1 + std::exp(-x)); }
+double TanhGelu(double x) {
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+}
 
-std::string Layer(int layer, const char* name) { return fmt::format("blk.{}.{}", layer, name); }
-
-struct Rope {
-  std::vector<double> frequencies;
-  double magnitude = 1;
-};
+std::string InLayer(int layer, const std::string& name) {
+  return fmt::format("blk.{}.{}", layer, name);
+}
 
 // A key that is absent or 0 has its default.
 StatusOr<double> Number(const GgufHeader& header, const std::string& key, double fallback) {
-  const GgufKey* found = header.FindKey("llama." + key);
+  const GgufKey* found = header.FindKey(key);
   if (found == nullptr) return fallback;
   double value;
   if (found->type == GgufType::kF32 || found->type == GgufType::kF64) {
@@ -36,21 +36,26 @@ StatusOr<double> Number(const GgufHeader& header, const std::string& key, double
   return value == 0 ? fallback : value;
 }
 
+}  // namespace
+
 // Angle of pair j at position p: p base^(-2j/n) / ff[j], slowed down by the scaling.
-StatusOr<Rope> ReadRope(const GgufHeader& header, int n, const std::vector<double>* factors) {
-  QUIRE_ASSIGN_OR_RETURN(const double base, Number(header, "rope.freq_base", 10000));
-  QUIRE_ASSIGN_OR_RETURN(const std::string_view type,
-                         header.GetStringOr("llama.rope.scaling.type", "linear"));
-  QUIRE_ASSIGN_OR_RETURN(const double old_factor, Number(header, "rope.scale_linear", 1));
-  QUIRE_ASSIGN_OR_RETURN(double factor, Number(header, "rope.scaling.factor", old_factor));
-  QUIRE_ASSIGN_OR_RETURN(const double context, Number(header, "context_length", 1));
+StatusOr<ReferenceModel::Rope> ReferenceModel::ReadRope(const GgufHeader& header,
+                                                        const std::string& prefix, int n,
+                                                        double base, bool scaled,
+                                                        const Vector* factors) {
+  const std::string keys = prefix + "rope.scaling.";
+  QUIRE_ASSIGN_OR_RETURN(std::string_view type, header.GetStringOr(keys + "type", "linear"));
+  QUIRE_ASSIGN_OR_RETURN(const double old_factor, Number(header, prefix + "rope.scale_linear", 1));
+  QUIRE_ASSIGN_OR_RETURN(double factor, Number(header, keys + "factor", old_factor));
+  QUIRE_ASSIGN_OR_RETURN(const double context, Number(header, prefix + "context_length", 1));
   QUIRE_ASSIGN_OR_RETURN(const double original,
-                         Number(header, "rope.scaling.original_context_length", context));
-  QUIRE_ASSIGN_OR_RETURN(const double fast, Number(header, "rope.scaling.yarn_beta_fast", 32));
-  QUIRE_ASSIGN_OR_RETURN(const double slow, Number(header, "rope.scaling.yarn_beta_slow", 1));
-  if (type == "none") factor = 1;
+                         Number(header, keys + "original_context_length", context));
+  QUIRE_ASSIGN_OR_RETURN(const double fast, Number(header, keys + "yarn_beta_fast", 32));
+  QUIRE_ASSIGN_OR_RETURN(const double slow, Number(header, keys + "yarn_beta_slow", 1));
   if (type != "none" && type != "linear" && type != "yarn")
     return Unsupported("the reference has no rope scaling {}", type);
+  if (!scaled) type = "none";
+  if (type == "none") factor = 1;
 
   // The pair that turns `beta` times over the original context.
   const auto pair_of = [&](double beta) {
@@ -67,21 +72,57 @@ StatusOr<Rope> ReadRope(const GgufHeader& header, int n, const std::vector<doubl
     if (type == "yarn") kept = 1 - std::clamp((j - low) / std::max(0.001, high - low), 0.0, 1.0);
     rope.frequencies.push_back(frequency / factor * (1 - kept) + frequency * kept);
   }
-  QUIRE_ASSIGN_OR_RETURN(rope.magnitude, Number(header, "rope.scaling.attn_factor", 1));
+  QUIRE_ASSIGN_OR_RETURN(rope.magnitude, Number(header, keys + "attn_factor", 1));
   if (type == "yarn") rope.magnitude *= 1 + 0.1 * std::log(std::max(1.0, factor));
   return rope;
 }
 
-}  // namespace
+// Which layers see a window only, and how each turns.
+Status ReferenceModel::ReadLayers(const GgufHeader& header, const std::string& prefix) {
+  const bool gemma = architecture_ == "gemma3";
+  QUIRE_ASSIGN_OR_RETURN(const double dims,
+                         Number(header, prefix + "rope.dimension_count", head_dim_k_));
+  QUIRE_ASSIGN_OR_RETURN(const double base, Number(header, prefix + "rope.freq_base", 10000));
+  QUIRE_ASSIGN_OR_RETURN(const double window_base,
+                         Number(header, prefix + "rope.freq_base_swa", 10000));
+  const Vector* factors = architecture_ == "llama" ? Find("rope_freqs.weight") : nullptr;
+  const int n = static_cast<int>(dims);
+  QUIRE_ASSIGN_OR_RETURN(ropes_[false], ReadRope(header, prefix, n, base, true, factors));
+  QUIRE_ASSIGN_OR_RETURN(ropes_[true],
+                         ReadRope(header, prefix, n, gemma ? window_base : base, !gemma, factors));
+
+  double window = 0;
+  if (gemma || architecture_ == "llama") {
+    QUIRE_ASSIGN_OR_RETURN(window, Number(header, prefix + "attention.sliding_window", 0));
+  }
+  const GgufKey* pattern = header.FindKey(prefix + "attention.sliding_window_pattern");
+  const bool is_list = pattern != nullptr && pattern->is_array();
+  double period = 6;
+  if (gemma && !is_list) {
+    QUIRE_ASSIGN_OR_RETURN(period, Number(header, prefix + "attention.sliding_window_pattern", 6));
+  }
+  for (int layer = 0; layer < num_layers_; ++layer) {
+    bool has_window = window > 0;
+    if (gemma && is_list)
+      has_window = has_window && pattern->bytes[static_cast<size_t>(layer)] == std::byte{1};
+    else if (gemma)
+      has_window = has_window && layer % static_cast<int>(period) != static_cast<int>(period) - 1;
+    windows_.push_back(has_window ? static_cast<int>(window) : 0);
+  }
+  return OkStatus();
+}
 
 StatusOr<ReferenceModel> ReferenceModel::Load(const std::string& path) {
   QUIRE_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::Open(path));
   const GgufHeader& header = file.header();
   QUIRE_ASSIGN_OR_RETURN(const std::string_view architecture,
                          header.GetString("general.architecture"));
-  if (architecture != "llama") return Unsupported("the reference has no {}", architecture);
-
   ReferenceModel model;
+  model.architecture_ = architecture;
+  if (architecture != "llama" && architecture != "qwen2" && architecture != "qwen3" &&
+      architecture != "gemma3")
+    return Unsupported("the reference has no {}", architecture);
+
   for (const GgufTensor& tensor : header.tensors()) {
     std::vector<std::byte> bytes(tensor.size_bytes);
     QUIRE_RETURN_IF_ERROR(file.Read(tensor, 0, bytes));
@@ -90,8 +131,9 @@ StatusOr<ReferenceModel> ReferenceModel::Load(const std::string& path) {
     if (tensor.name == "token_embd.weight") model.vocab_size_ = static_cast<int>(tensor.rows());
   }
 
+  const std::string prefix = model.architecture_ + ".";
   const auto read_int = [&](const char* key, double fallback, int& into) -> Status {
-    QUIRE_ASSIGN_OR_RETURN(const double value, Number(header, key, fallback));
+    QUIRE_ASSIGN_OR_RETURN(const double value, Number(header, prefix + key, fallback));
     into = static_cast<int>(value);
     return OkStatus();
   };
@@ -103,13 +145,9 @@ StatusOr<ReferenceModel> ReferenceModel::Load(const std::string& path) {
   QUIRE_RETURN_IF_ERROR(read_int("attention.head_count_kv", heads, model.num_kv_heads_));
   QUIRE_RETURN_IF_ERROR(read_int("attention.key_length", embedding / heads, model.head_dim_k_));
   QUIRE_RETURN_IF_ERROR(read_int("attention.value_length", embedding / heads, model.head_dim_v_));
-  QUIRE_RETURN_IF_ERROR(read_int("attention.sliding_window", 0, model.sliding_window_));
-  QUIRE_RETURN_IF_ERROR(read_int("rope.dimension_count", model.head_dim_k_, model.rope_dims_));
-  QUIRE_ASSIGN_OR_RETURN(model.epsilon_, Number(header, "attention.layer_norm_rms_epsilon", 0));
-  QUIRE_ASSIGN_OR_RETURN(Rope rope,
-                         ReadRope(header, model.rope_dims_, model.Find("rope_freqs.weight")));
-  model.rope_frequencies_ = std::move(rope.frequencies);
-  model.rope_magnitude_ = rope.magnitude;
+  QUIRE_ASSIGN_OR_RETURN(model.epsilon_,
+                         Number(header, prefix + "attention.layer_norm_rms_epsilon", 0));
+  QUIRE_RETURN_IF_ERROR(model.ReadLayers(header, prefix));
   return model;
 }
 
@@ -145,13 +183,14 @@ std::vector<double> ReferenceModel::AttentionLinear(const std::string& name,
   return y;
 }
 
-// (W x + bias) scale.
+// (W x + bias) scale; some architectures leave the scale out.
 std::vector<double> ReferenceModel::FeedForwardLinear(const std::string& name,
                                                       const Vector& x) const {
   Vector y = Multiply(name + ".weight", x);
   if (const Vector* bias = Find(name + ".bias"))
     for (size_t row = 0; row < y.size(); ++row) y[row] += (*bias)[row];
-  if (const Vector* scale = Find(name + ".scale"))
+  const bool scaled = architecture_ == "llama" || architecture_ == "qwen3";
+  if (const Vector* scale = Find(name + ".scale"); scale != nullptr && scaled)
     for (double& value : y) value *= (*scale)[0];
   return y;
 }
@@ -167,93 +206,120 @@ std::vector<double> ReferenceModel::Norm(const std::string& name, const Vector& 
   return y;
 }
 
-// Turns the neighbours (2j, 2j + 1) of each head.
-void ReferenceModel::Rotate(Vector& heads, size_t position) const {
-  const size_t head_dim = static_cast<size_t>(head_dim_k_);
+// Each head by itself, where the file has a weight for it.
+void ReferenceModel::NormHeads(const std::string& name, Vector& heads) const {
+  if (architecture_ != "qwen3" && architecture_ != "gemma3") return;
+  const auto head_dim = static_cast<ptrdiff_t>(head_dim_k_);
+  for (auto head = heads.begin(); head != heads.end(); head += head_dim) {
+    const Vector normed = Norm(name, Vector(head, head + head_dim));
+    std::copy(normed.begin(), normed.end(), head);
+  }
+}
+
+// Turns the neighbours (2j, 2j + 1) of each head, or j and j + n / 2.
+void ReferenceModel::Rotate(Vector& heads, size_t position, const Rope& rope) const {
+  const size_t head_dim = static_cast<size_t>(head_dim_k_), pairs = rope.frequencies.size();
+  const bool halves = architecture_ != "llama";
   for (size_t head = 0; head < heads.size(); head += head_dim)
-    for (size_t j = 0; j < rope_frequencies_.size(); ++j) {
-      const double angle = static_cast<double>(position) * rope_frequencies_[j];
-      const double c = std::cos(angle) * rope_magnitude_, s = std::sin(angle) * rope_magnitude_;
-      double& a = heads[head + 2 * j];
-      double& b = heads[head + 2 * j + 1];
+    for (size_t j = 0; j < pairs; ++j) {
+      const double angle = static_cast<double>(position) * rope.frequencies[j];
+      const double c = std::cos(angle) * rope.magnitude, s = std::sin(angle) * rope.magnitude;
+      double& a = heads[head + (halves ? j : 2 * j)];
+      double& b = heads[head + (halves ? j + pairs : 2 * j + 1)];
       std::tie(a, b) = std::pair(a * c - b * s, a * s + b * c);
     }
 }
 
-// Softmax of q.k / sqrt(head_dim_k) over the keys up to now, times the values. The last entry of
-// `keys` is the row's own.
-std::vector<double> ReferenceModel::Attend(const Vector& q, const std::vector<Vector>& keys,
-                                           const std::vector<Vector>& values) const {
+// Softmax of the scaled q.k over the keys up to now, times the values. The last entry of the cache
+// is the row's own.
+std::vector<double> ReferenceModel::Attend(const Vector& q, const Cache& cache,
+                                           size_t window) const {
   const size_t dim_k = static_cast<size_t>(head_dim_k_), dim_v = static_cast<size_t>(head_dim_v_);
   const size_t num_heads = static_cast<size_t>(num_q_heads_);
   const size_t group = num_heads / static_cast<size_t>(num_kv_heads_);
-  const size_t length = keys.size(), window = static_cast<size_t>(sliding_window_);
+  const size_t length = cache.keys.size();
   const size_t begin = window != 0 && length > window ? length - window : 0;
+  double divisor = static_cast<double>(head_dim_k_);
+  if (architecture_ == "gemma3" && num_layers_ == 62)  // the 27B
+    divisor = static_cast<double>(Tensor("output_norm.weight").size()) / num_q_heads_;
   Vector out(num_heads * dim_v), weights(length);
   for (size_t h = 0; h < num_heads; ++h) {
     const size_t kv_head = h / group;
     double top = -INFINITY;
     for (size_t j = begin; j < length; ++j) {
       double score = 0;
-      for (size_t i = 0; i < dim_k; ++i) score += q[h * dim_k + i] * keys[j][kv_head * dim_k + i];
-      weights[j] = score / std::sqrt(static_cast<double>(dim_k));
+      for (size_t i = 0; i < dim_k; ++i)
+        score += q[h * dim_k + i] * cache.keys[j][kv_head * dim_k + i];
+      weights[j] = score / std::sqrt(divisor);
       top = std::max(top, weights[j]);
     }
     double sum = 0;
     for (size_t j = begin; j < length; ++j) sum += weights[j] = std::exp(weights[j] - top);
     for (size_t j = begin; j < length; ++j)
       for (size_t i = 0; i < dim_v; ++i)
-        out[h * dim_v + i] += weights[j] / sum * values[j][kv_head * dim_v + i];
+        out[h * dim_v + i] += weights[j] / sum * cache.values[j][kv_head * dim_v + i];
   }
   return out;
 }
 
+void ReferenceModel::ComputeLayer(int index, Vector& x, size_t position, Cache& cache) const {
+  const auto name = [&](const char* part) { return InLayer(index, part); };
+  const int window = windows_[static_cast<size_t>(index)];
+  const Rope& rope = ropes_.at(window > 0);
+  const bool gemma = architecture_ == "gemma3";
+  const Vector h = Norm(name("attn_norm.weight"), x);
+  Vector q, k, v;
+  if (Find(name("attn_qkv.weight")) != nullptr) {
+    const Vector qkv = AttentionLinear(name("attn_qkv"), h);
+    const auto k_begin = qkv.begin() + num_q_heads_ * head_dim_k_;
+    const auto v_begin = k_begin + num_kv_heads_ * head_dim_k_;
+    q.assign(qkv.begin(), k_begin);
+    k.assign(k_begin, v_begin);
+    v.assign(v_begin, qkv.end());
+  } else {
+    q = AttentionLinear(name("attn_q"), h);
+    k = AttentionLinear(name("attn_k"), h);
+    v = AttentionLinear(name("attn_v"), h);
+  }
+  NormHeads(name("attn_q_norm.weight"), q);
+  NormHeads(name("attn_k_norm.weight"), k);
+  Rotate(q, position, rope);
+  Rotate(k, position, rope);
+  cache.keys.push_back(std::move(k));
+  cache.values.push_back(std::move(v));
+  const Vector attended = Attend(q, cache, static_cast<size_t>(window));
+  Vector y = AttentionLinear(name("attn_output"), attended);
+  if (gemma) y = Norm(name("post_attention_norm.weight"), y);
+  for (size_t i = 0; i < x.size(); ++i) x[i] += y[i];
+
+  const Vector g = Norm(name("ffn_norm.weight"), x);
+  Vector gate = FeedForwardLinear(name("ffn_gate"), g);
+  const Vector up = FeedForwardLinear(name("ffn_up"), g);
+  for (size_t i = 0; i < gate.size(); ++i)
+    gate[i] = (gemma ? TanhGelu(gate[i]) : Silu(gate[i])) * up[i];
+  Vector z = FeedForwardLinear(name("ffn_down"), gate);
+  if (gemma) z = Norm(name("post_ffw_norm.weight"), z);
+  for (size_t i = 0; i < x.size(); ++i) x[i] += z[i];
+}
+
 std::vector<double> ReferenceModel::Logits(std::span<const TokenId> tokens, size_t first) const {
+  std::vector<Cache> caches(static_cast<size_t>(num_layers_));
   const Vector& embedding = Tensor("token_embd.weight");
-  const size_t width = embedding.size() / static_cast<size_t>(vocab_size_);
-  const size_t q_rows = static_cast<size_t>(num_q_heads_ * head_dim_k_);
-  const size_t k_rows = static_cast<size_t>(num_kv_heads_ * head_dim_k_);
-  std::vector<std::vector<Vector>> keys(static_cast<size_t>(num_layers_)), values(keys);
+  const auto width = static_cast<ptrdiff_t>(embedding.size()) / vocab_size_;
   Vector logits;
   for (size_t position = 0; position < tokens.size(); ++position) {
-    const auto row = embedding.begin() + static_cast<ptrdiff_t>(width) * tokens[position];
-    Vector x(row, row + static_cast<ptrdiff_t>(width));
-    for (int layer = 0; layer < num_layers_; ++layer) {
-      const Vector h = Norm(Layer(layer, "attn_norm.weight"), x);
-      Vector q, k, v;
-      if (Find(Layer(layer, "attn_qkv.weight")) != nullptr) {
-        const Vector qkv = AttentionLinear(Layer(layer, "attn_qkv"), h);
-        const auto k_begin = qkv.begin() + static_cast<ptrdiff_t>(q_rows);
-        const auto v_begin = k_begin + static_cast<ptrdiff_t>(k_rows);
-        q.assign(qkv.begin(), k_begin);
-        k.assign(k_begin, v_begin);
-        v.assign(v_begin, qkv.end());
-      } else {
-        q = AttentionLinear(Layer(layer, "attn_q"), h);
-        k = AttentionLinear(Layer(layer, "attn_k"), h);
-        v = AttentionLinear(Layer(layer, "attn_v"), h);
-      }
-      Rotate(q, position);
-      Rotate(k, position);
-      auto& layer_keys = keys[static_cast<size_t>(layer)];
-      auto& layer_values = values[static_cast<size_t>(layer)];
-      layer_keys.push_back(std::move(k));
-      layer_values.push_back(std::move(v));
-      const Vector attended = Attend(q, layer_keys, layer_values);
-      const Vector y = AttentionLinear(Layer(layer, "attn_output"), attended);
-      for (size_t i = 0; i < width; ++i) x[i] += y[i];
-
-      const Vector g = Norm(Layer(layer, "ffn_norm.weight"), x);
-      Vector gate = FeedForwardLinear(Layer(layer, "ffn_gate"), g);
-      const Vector up = FeedForwardLinear(Layer(layer, "ffn_up"), g);
-      for (size_t i = 0; i < gate.size(); ++i) gate[i] = Silu(gate[i]) * up[i];
-      const Vector z = FeedForwardLinear(Layer(layer, "ffn_down"), gate);
-      for (size_t i = 0; i < width; ++i) x[i] += z[i];
-    }
+    const auto row = embedding.begin() + width * tokens[position];
+    Vector x(row, row + width);
+    if (architecture_ == "gemma3")
+      for (double& value : x) value *= std::sqrt(static_cast<double>(width));
+    for (int layer = 0; layer < num_layers_; ++layer)
+      ComputeLayer(layer, x, position, caches[static_cast<size_t>(layer)]);
     if (position < first) continue;
     const bool tied = Find("output.weight") == nullptr;
-    const Vector row_logits =
+    Vector row_logits =
         Multiply(tied ? "token_embd.weight" : "output.weight", Norm("output_norm.weight", x));
+    if (const Vector* bias = Find("output.bias"); bias != nullptr && architecture_ == "qwen2")
+      for (size_t i = 0; i < row_logits.size(); ++i) row_logits[i] += (*bias)[i];
     logits.insert(logits.end(), row_logits.begin(), row_logits.end());
   }
   return logits;

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/test_data.h"
 #include "reference/golden_data.h"
 
@@ -52,15 +54,43 @@ TEST(Reference, MeetsTheTinyGoldens) {
 }
 
 // Biases, .scale factors and 146 keys, some of them 0.
-TEST(Reference, MeetsTheRandomLlama) {
-  const auto path = SharedData("models/random/llama-dense.gguf");
-  if (!path) GTEST_SKIP() << "no shared data on this machine";
-  const auto model = ReferenceModel::Load(*path);
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  const std::vector<double> want = ToDouble(ReadFloatFile(*path + ".logits.f32"));
-  const Difference difference = Compare(model->Logits(LcgTokens(12345, 100, 128)), want);
-  EXPECT_LT(difference.nmse, 1e-10) << difference;
+TEST(Reference, MeetsTheRandomModels) {
+  for (const char* name : {"llama", "qwen2", "qwen3"}) {
+    const auto path = SharedData("models/random/" + std::string(name) + "-dense.gguf");
+    if (!path) GTEST_SKIP() << "no shared data on this machine";
+    const auto model = ReferenceModel::Load(*path);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    const std::vector<double> want = ToDouble(ReadFloatFile(*path + ".logits.f32"));
+    const Difference difference = Compare(model->Logits(LcgTokens(12345, 100, 128)), want);
+    EXPECT_LT(difference.nmse, 1e-10) << name << ": " << difference;
+  }
 }
+
+// The architectures beside llama, and quantised files.
+class ReferenceOf : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ReferenceOf, MeetsTheGoldens) {
+  const auto golden = RplusModel(GetParam());
+  if (!golden) GTEST_SKIP() << "no shared data on this machine";
+  const auto model = ReferenceModel::Load(golden->path);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const GoldenLogits& want = golden->goldens.front();
+  const Difference difference =
+      Compare(PickRows<double>(model->Logits(want.tokens), want.positions, golden->vocab_size),
+              want.logits);
+  EXPECT_TRUE(difference.Within(golden->double_bound.max_abs, golden->double_bound.rel_rms))
+      << difference;
+}
+
+INSTANTIATE_TEST_SUITE_P(Rplus, ReferenceOf,
+                         ::testing::Values("qwen2", "qwen3", "gemma3", "gemma3-p3", "q-llama-q4km",
+                                           "q-llama-mix", "q-qwen2-q8", "q-qwen3-q40",
+                                           "q-gemma3-iq4nl"),
+                         [](const auto& model) {
+                           std::string name = model.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 // Positions near 2,048. The oracle's f32 rope angles drift there: its own distance from a double
 // pass is 1.51e-4, of 2e-4 that the bound allows.
@@ -103,10 +133,10 @@ TEST(Reference, WindowHidesEarlierTokensAndNoOthers) {
 
 TEST(Reference, RefusesWhatItDoesNotKnow) {
   const TemporaryFile file(
-      FindTinyModel("llama").writer.SetString("general.architecture", "qwen2"));
+      FindTinyModel("llama").writer.SetString("general.architecture", "mamba"));
   const auto model = ReferenceModel::Load(file.path());
   ASSERT_FALSE(model.ok());
-  EXPECT_THAT(model.status().message(), HasSubstr("qwen2"));
+  EXPECT_THAT(model.status().message(), HasSubstr("mamba"));
 }
 
 }  // namespace
