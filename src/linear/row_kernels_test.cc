@@ -65,14 +65,14 @@ TEST(QuantiseRows, PartsAreThoseOfTheWholeAndTouchNothingElse) {
   constexpr int kRows = 5, kCols = 160, kBlocks = kCols / 32;
   const auto x = RandomRows(kRows, kCols, 52);
   Int8Buffer whole_buffer(kRows, kCols);
-  const Int8Rows whole = whole_buffer.Rows(kCols);
+  const Int8Rows whole = whole_buffer.Rows(kRows, kCols);
   for (InstructionSet set : AvailableInstructionSets()) {
     GetLinearKernels(set).quantise_rows(x.data(), kCols, 0, kRows, whole);
     Int8Buffer buffer(kRows, kCols);  // zeros
-    const Int8Rows part = buffer.Rows(kCols);
+    const Int8Rows part = buffer.Rows(kRows, kCols);
     GetLinearKernels(set).quantise_blocks(x.data(), kCols, 1, 4, 2, 4, part);
     for (int block = 0; block < kRows * kBlocks; ++block) {
-      const int row = block / kBlocks, column = block % kBlocks;
+      const int row = block % kRows, column = block / kRows;
       const bool inside = row >= 1 && row < 4 && column >= 2 && column < 4;
       EXPECT_EQ(part.scales[block], inside ? whole.scales[block] : 0.0f) << block;
       EXPECT_EQ(part.sums[block], inside ? whole.sums[block] : 0) << block;

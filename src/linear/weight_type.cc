@@ -76,13 +76,4 @@ int64_t RowBytes(WeightType type, int64_t num_elements) {
   return num_elements / entry.block_elements * entry.block_bytes;
 }
 
-std::string WeightTypeNames() {
-  std::string names;
-  for (const Entry& entry : kEntries) {
-    if (!names.empty()) names += ' ';
-    names += entry.name;
-  }
-  return names;
-}
-
 }  // namespace quire

@@ -54,7 +54,4 @@ int BlockBytes(WeightType type);
 // at most 2^60 (so that nothing overflows).
 int64_t RowBytes(WeightType type, int64_t num_elements);
 
-// "F32 F16 Q4_0 ...": all of the enum, for error messages.
-std::string WeightTypeNames();
-
 }  // namespace quire

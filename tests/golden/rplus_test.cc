@@ -1,8 +1,5 @@
 // The engine against llama.cpp on the models of models/rplus of the shared data (its README says
 // how they were made), of every architecture that runs, as F32 and quantised.
-//
-// A file with a weight type that is not supported yet is skipped with that reason, and runs as soon
-// as IsSupported says so.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,15 +25,6 @@ std::string TestName(const ::testing::TestParamInfo<const char*>& model) {
   return name;
 }
 
-// The first type of the file's tensors that no product takes, or "".
-std::string UnsupportedTypeOf(const std::string& path) {
-  const auto file = GgufFile::Open(path);
-  if (!file.ok()) return file.status().message();
-  for (const GgufTensor& tensor : file->header().tensors())
-    if (!IsSupported(tensor.type)) return std::string(WeightTypeName(tensor.type));
-  return "";
-}
-
 Difference Measure(const GoldenModel& golden, ActivationForm activations, KvCodec kv_codec) {
   EngineOptions options = ExactOptions();
   options.activations = activations;
@@ -51,8 +39,6 @@ class Rplus : public ::testing::TestWithParam<const char*> {
   void SetUp() override {
     golden_ = RplusModel(GetParam());
     if (!golden_) GTEST_SKIP() << kNoSharedData;
-    const std::string type = UnsupportedTypeOf(golden_->path);
-    if (!type.empty()) GTEST_SKIP() << "weight type " << type << " is not supported yet";
   }
   std::optional<GoldenModel> golden_;
 };
