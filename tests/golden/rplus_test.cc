@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "model/gguf_file.h"
 #include "reference/engine_fixture.h"
 #include "reference/golden_data.h"
 
@@ -26,15 +25,6 @@ std::string TestName(const ::testing::TestParamInfo<const char*>& model) {
   std::string name = model.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
-}
-
-// The first type of the file's tensors that no product takes, or "".
-std::string UnsupportedTypeOf(const std::string& path) {
-  const auto file = GgufFile::Open(path);
-  if (!file.ok()) return file.status().message();
-  for (const GgufTensor& tensor : file->header().tensors())
-    if (!IsSupported(tensor.type)) return std::string(WeightTypeName(tensor.type));
-  return "";
 }
 
 Difference Measure(const GoldenModel& golden, ActivationForm activations, KvCodec kv_codec) {
