@@ -43,25 +43,55 @@ struct TypeTotal {
   uint64_t num_tensors = 0, num_elements = 0, size_bytes = 0;
 };
 
-Json ShapeJson(const ModelShape& shape) {
-  return {{"architecture", shape.architecture},
-          {"context_length", shape.context_length},
-          {"embedding_length", shape.embedding_length},
-          {"num_layers", shape.num_layers},
-          {"feed_forward_length", shape.feed_forward_length},
-          {"num_q_heads", shape.num_q_heads},
-          {"num_kv_heads", shape.num_kv_heads},
-          {"group_size", shape.group_size()},
-          {"head_dim_k", shape.head_dim_k},
-          {"head_dim_v", shape.head_dim_v},
-          {"rms_epsilon", shape.rms_epsilon},
-          {"sliding_window", shape.sliding_window},
-          {"vocab_size", shape.vocab_size},
-          {"rope",
-           {{"dimension_count", shape.rope().dimension_count},
-            {"freq_base", shape.rope().freq_base},
-            {"scaling", RopeScalingName(shape.rope().scaling)},
-            {"factor", shape.rope().factor}}}};
+std::string_view NormPlacementName(NormPlacement placement) {
+  return placement == NormPlacement::kSandwich ? "before and after" : "before";
+}
+std::string_view HeadNormName(HeadNorm norm) { return norm == HeadNorm::kRms ? "rms" : "none"; }
+std::string_view ActivationName(Activation activation) {
+  return activation == Activation::kGeluGate ? "gelu" : "silu";
+}
+
+// The window of each layer, as runs: "5 x 512, 1 x all, ...".
+std::string WindowsText(const Json& windows) {
+  std::string text;
+  for (size_t begin = 0, end = 0; begin < windows.size(); begin = end) {
+    while (end < windows.size() && windows[end] == windows[begin]) ++end;
+    text += fmt::format("{}{} x {}", begin == 0 ? "" : ", ", end - begin,
+                        windows[begin] == 0 ? "all" : windows[begin].dump());
+  }
+  return text;
+}
+
+Json RopeJson(const RopeShape& rope) {
+  return {{"dimension_count", rope.dimension_count},
+          {"freq_base", rope.freq_base},
+          {"scaling", RopeScalingName(rope.scaling)},
+          {"factor", rope.factor}};
+}
+
+Json ShapeJson(const ModelShape& shape, const Architecture& architecture) {
+  Json windows = Json::array();
+  for (const LayerShape& layer : shape.layers) windows.push_back(layer.window);
+  Json json = {{"architecture", shape.architecture},
+               {"context_length", shape.context_length},
+               {"embedding_length", shape.embedding_length},
+               {"num_layers", shape.num_layers},
+               {"feed_forward_length", shape.feed_forward_length},
+               {"num_q_heads", shape.num_q_heads},
+               {"num_kv_heads", shape.num_kv_heads},
+               {"group_size", shape.group_size()},
+               {"head_dim_k", shape.head_dim_k},
+               {"head_dim_v", shape.head_dim_v},
+               {"rms_epsilon", shape.rms_epsilon},
+               {"sliding_window", shape.sliding_window},
+               {"vocab_size", shape.vocab_size},
+               {"rope", RopeJson(shape.rope())},
+               {"norms", NormPlacementName(architecture.norm_placement)},
+               {"head_norm", HeadNormName(architecture.head_norm)},
+               {"activation", ActivationName(architecture.activation)}};
+  if (shape.num_windowed_layers() > 0) json["layer_windows"] = windows;
+  if (shape.ropes.size() > 1) json["windowed_rope"] = RopeJson(shape.ropes[1]);
+  return json;
 }
 
 Json TensorJson(const GgufTensor& tensor) {
@@ -71,6 +101,7 @@ Json TensorJson(const GgufTensor& tensor) {
           {"type", WeightTypeName(tensor.type)},
           {"dims", dims},
           {"size_bytes", tensor.size_bytes},
+          {"part", tensor.part},
           {"file_offset", tensor.file_offset}};
 }
 
@@ -82,7 +113,9 @@ void PrintText(const Json& report) {
     return value.is_string() ? value.get<std::string>() : value.dump();
   };
   const Json& shape = report["shape"];
-  line("file", fmt::format("{} ({:.1f} MB, GGUF version {})", text(report["file"]),
+  const std::string num_files =
+      report["num_files"] == 1 ? "" : fmt::format("{} files, ", text(report["num_files"]));
+  line("file", fmt::format("{} ({}{:.1f} MB, GGUF version {})", text(report["file"]), num_files,
                            report["file_bytes"].get<double>() / 1e6, text(report["version"])));
   if (report.contains("name")) line("name", text(report["name"]));
   line("architecture", text(shape["architecture"]));
@@ -93,11 +126,19 @@ void PrintText(const Json& report) {
   line("heads", fmt::format("{} query, {} KV, of {}", text(shape["num_q_heads"]),
                             text(shape["num_kv_heads"]), text(shape["head_dim_k"])));
   line("context", fmt::format("{} tokens", text(shape["context_length"])));
-  if (shape["sliding_window"] != 0)
-    line("window", fmt::format("{} tokens", text(shape["sliding_window"])));
-  line("rope", fmt::format("base {}, {} of {} values, scaling {}", text(shape["rope"]["freq_base"]),
-                           text(shape["rope"]["dimension_count"]), text(shape["head_dim_k"]),
-                           text(shape["rope"]["scaling"])));
+  if (shape.contains("layer_windows"))
+    line("windows", fmt::format("{} (layers x tokens)", WindowsText(shape["layer_windows"])));
+  line("norms",
+       fmt::format("{} each branch, of heads: {}", text(shape["norms"]), text(shape["head_norm"])));
+  line("activation", text(shape["activation"]));
+  const auto rope = [&](std::string_view name, const Json& values) {
+    const std::string scaling = text(values["scaling"]);
+    line(name, fmt::format("base {}, {} of {} values, scaling {}{}", text(values["freq_base"]),
+                           text(values["dimension_count"]), text(shape["head_dim_k"]), scaling,
+                           scaling == "none" ? "" : " by " + text(values["factor"])));
+  };
+  rope("rope", shape["rope"]);
+  if (shape.contains("windowed_rope")) rope("rope, windowed", shape["windowed_rope"]);
   line("vocabulary",
        fmt::format(
            "{} tokens, {}{}", text(report["vocabulary"]["num_tokens"]),
@@ -121,15 +162,18 @@ void PrintText(const Json& report) {
 
 StatusOr<Json> Report(const GgufFile& file, bool with_tensors) {
   const GgufHeader& header = file.header();
+  QUIRE_ASSIGN_OR_RETURN(const Architecture* architecture, ReadArchitecture(header));
   QUIRE_ASSIGN_OR_RETURN(const ModelShape shape, ReadShape(header));
   QUIRE_ASSIGN_OR_RETURN(const auto ignored, CheckTensors(header, shape));
   QUIRE_ASSIGN_OR_RETURN(const Vocabulary vocabulary, ReadVocabulary(header, file.header_memory()));
   QUIRE_ASSIGN_OR_RETURN(const std::string_view name, header.GetStringOr("general.name", ""));
 
-  Json report = {
-      {"file", file.path()}, {"file_bytes", file.size_bytes()}, {"version", header.version()}};
+  Json report = {{"file", file.path()},
+                 {"num_files", file.num_parts()},
+                 {"file_bytes", file.size_bytes()},
+                 {"version", header.version()}};
   if (!name.empty()) report["name"] = Printable(name);
-  report["shape"] = ShapeJson(shape);
+  report["shape"] = ShapeJson(shape, *architecture);
   std::map<std::string_view, TypeTotal> totals;
   uint64_t num_parameters = 0;
   for (const GgufTensor& tensor : header.tensors()) {

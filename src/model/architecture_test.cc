@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "model/gguf_writer.h"
 
 namespace quire {
@@ -50,36 +52,48 @@ TEST(Architecture, TensorNamesAreMadeFromRules) {
 }
 
 TEST(Architecture, AWholeModelPasses) {
-  const Checked checked = Check(TinyLlama());
-  EXPECT_TRUE(checked.status.ok()) << checked.status.message();
-  EXPECT_THAT(checked.unknown, IsEmpty());
+  for (const std::string_view architecture : kTinyArchitectures) {
+    const Checked checked = Check(TinyOf(architecture));
+    EXPECT_TRUE(checked.status.ok()) << checked.status.message();
+    EXPECT_THAT(checked.unknown, IsEmpty());
+  }
+  EXPECT_EQ(std::size(kTinyArchitectures), AllArchitectures().size());
 }
 
 TEST(Architecture, EachRequiredTensorIsNamedWhenMissing) {
-  const Bytes file = TinyLlama().File();
-  const auto header = ParseGguf(file, file.size());
-  for (const GgufTensor& tensor : (*header)->tensors()) {
-    const std::string name(tensor.name);
-    EXPECT_THAT(Message(TinyLlama().RemoveTensor(name)),
-                HasSubstr("tensor " + name + " is missing"));
+  for (const std::string_view architecture : kTinyArchitectures) {
+    const Bytes file = TinyOf(architecture).File();
+    const auto header = ParseGguf(file, file.size());
+    for (const GgufTensor& tensor : (*header)->tensors()) {
+      const std::string name(tensor.name);
+      GgufWriter writer = TinyOf(architecture);
+      writer.RemoveTensor(name);
+      EXPECT_THAT(Message(writer), HasSubstr("tensor " + name + " is missing"));
+    }
   }
 }
 
 TEST(Architecture, EachWrongShapeIsNamedWithBothShapes) {
-  const Bytes file = TinyLlama().File();
-  const auto header = ParseGguf(file, file.size());
-  for (const GgufTensor& tensor : (*header)->tensors()) {
-    const std::string name(tensor.name);
-    if (name == "token_embd.weight") continue;  // shape_test.cc
-    std::vector<uint64_t> dims(tensor.dims.begin(), tensor.dims.begin() + tensor.num_dims);
-    dims.back() += 1;
-    EXPECT_THAT(
-        Message(TinyLlama().SetTensor(name, dims)),
-        AllOf(HasSubstr("tensor " + name + " has dims"), HasSubstr("need " + DimsText(tensor))));
-    dims.back() -= 1;
-    dims.resize(4, 1);
-    EXPECT_TRUE(Check(TinyLlama().SetTensor(name, dims)).status.ok())
-        << "trailing ones say nothing";
+  for (const std::string_view architecture : kTinyArchitectures) {
+    const Bytes file = TinyOf(architecture).File();
+    const auto header = ParseGguf(file, file.size());
+    for (const GgufTensor& tensor : (*header)->tensors()) {
+      const std::string name(tensor.name);
+      if (name == "token_embd.weight") continue;  // shape_test.cc
+      const auto with_dims = [&](std::vector<uint64_t> dims) {
+        return TinyOf(architecture).SetTensor(name, std::move(dims));
+      };
+      const std::vector<uint64_t> dims(tensor.dims.begin(), tensor.dims.begin() + tensor.num_dims);
+      std::vector<uint64_t> longer = dims, more = dims, transposed = dims, padded = dims;
+      longer.back() += 1;
+      more.push_back(2);
+      transposed.insert(transposed.begin(), 1);
+      padded.resize(4, 1);
+      for (const auto& wrong : {longer, more, transposed})
+        EXPECT_THAT(Message(with_dims(wrong)), AllOf(HasSubstr("tensor " + name + " has dims"),
+                                                     HasSubstr("need " + DimsText(tensor))));
+      EXPECT_TRUE(Check(with_dims(padded)).status.ok()) << "trailing ones say nothing";
+    }
   }
 }
 
@@ -164,11 +178,99 @@ TEST(Architecture, MixturesOfExpertsAreRefusedByName) {
                 HasSubstr(std::string("tensor ") + name + ": mixtures of experts"));
 }
 
+TEST(Architecture, BiasesThatAreRequiredFollowTheFormOfTheirWeights) {
+  GgufWriter writer = TinyOf("qwen2");
+  for (const char* name : {"attn_q", "attn_k", "attn_v"})
+    for (const char* suffix : {".weight", ".bias"})
+      writer.RemoveTensor(std::string("blk.1.") + name + suffix);
+  writer.SetTensor("blk.1.attn_qkv.weight", {16, 32});
+  EXPECT_THAT(Message(writer), HasSubstr("tensor blk.1.attn_qkv.bias is missing"));
+  writer.SetTensor("blk.1.attn_qkv.bias", {32});
+  EXPECT_TRUE(Check(writer).status.ok()) << Message(writer);
+  writer.SetTensor("output.bias", {12});
+  EXPECT_TRUE(Check(writer).status.ok()) << "also where token_embd is the output matrix";
+  EXPECT_THAT(Check(writer).unknown, IsEmpty());
+}
+
+TEST(Architecture, FactorsThatAreNotAppliedAreKnown) {
+  for (const std::string_view architecture : {"qwen2", "gemma3"}) {
+    GgufWriter writer = TinyOf(architecture);
+    writer.SetTensor("blk.0.ffn_down.scale", {1}).SetTensor("blk.0.ffn_down.input_scale", {1});
+    EXPECT_TRUE(Check(writer).status.ok()) << Message(writer);
+    EXPECT_THAT(Check(writer).unknown, IsEmpty());
+  }
+}
+
 TEST(Architecture, LlamaHeedsAWindowOnAllLayers) {
   GgufWriter writer = TinyLlama();
   writer.Set<uint32_t>("llama.attention.sliding_window", 16);
   const Bytes file = writer.File();
-  EXPECT_EQ(ReadShape(**ParseGguf(file, file.size()))->sliding_window, 16);
+  const auto shape = ReadShape(**ParseGguf(file, file.size()));
+  EXPECT_EQ(shape->sliding_window, 16);
+  EXPECT_EQ(shape->num_windowed_layers(), 2);
+  EXPECT_EQ(shape->ropes.size(), 1u);
+}
+
+// The windows of gemma3's layers.
+std::vector<int> Windows(const GgufWriter& writer) {
+  const Bytes file = writer.File();
+  const auto shape = ReadShape(**ParseGguf(file, file.size()));
+  EXPECT_TRUE(shape.ok()) << shape.status().message();
+  std::vector<int> windows;
+  for (const LayerShape& layer : shape->layers) {
+    windows.push_back(layer.window);
+    EXPECT_EQ(layer.rope, layer.window > 0 ? 1 : 0);
+  }
+  return windows;
+}
+
+TEST(Architecture, Gemma3HasTheWindowWhereThePatternSays) {
+  constexpr char kPattern[] = "gemma3.attention.sliding_window_pattern";
+  GgufWriter writer = TinyOf("gemma3");
+  writer.Set<uint32_t>("gemma3.block_count", 7);
+  EXPECT_THAT(Windows(writer), ElementsAre(8, 0, 8, 0, 8, 0, 8));
+  writer.Set<uint32_t>(kPattern, 3);
+  EXPECT_THAT(Windows(writer), ElementsAre(8, 8, 0, 8, 8, 0, 8));
+  writer.Set<uint32_t>(kPattern, 1);
+  EXPECT_THAT(Windows(writer), ElementsAre(0, 0, 0, 0, 0, 0, 0));
+  for (const bool zero : {false, true}) {
+    writer.Remove(kPattern);
+    if (zero) writer.Set<uint32_t>(kPattern, 0);
+    EXPECT_THAT(Windows(writer), ElementsAre(8, 8, 8, 8, 8, 0, 8));
+  }
+  writer.SetArray<bool>(kPattern, {true, false, false, true, false, false, false});
+  EXPECT_THAT(Windows(writer), ElementsAre(8, 0, 0, 8, 0, 0, 0));
+  writer.Set<uint32_t>("gemma3.nextn_predict_layers", 2);
+  EXPECT_THAT(Windows(writer), ElementsAre(8, 0, 0, 8, 0)) << "the list has the extra layers too";
+  writer.Remove("gemma3.attention.sliding_window");
+  EXPECT_THAT(Windows(writer), ElementsAre(0, 0, 0, 0, 0)) << "no window, whatever the pattern";
+}
+
+TEST(Architecture, Gemma3TurnsWindowedLayersByTheirOwnBaseUnscaled) {
+  GgufWriter writer = TinyOf("gemma3");
+  writer.Set<float>("gemma3.rope.scaling.factor", 8)
+      .SetString("gemma3.rope.scaling.type", "linear");
+  const Bytes file = writer.File();
+  const auto shape = ReadShape(**ParseGguf(file, file.size()));
+  ASSERT_EQ(shape->ropes.size(), 2u);
+  EXPECT_EQ(shape->ropes[0].freq_base, 1e6f);
+  EXPECT_EQ(shape->ropes[0].factor, 8);
+  EXPECT_EQ(shape->ropes[1].freq_base, 20000);
+  EXPECT_EQ(shape->ropes[1].factor, 1);
+  EXPECT_EQ(shape->ropes[1].scaling, RopeScaling::kNone);
+  const Bytes plain = writer.Remove("gemma3.rope.freq_base_swa").File();
+  EXPECT_EQ(ReadShape(**ParseGguf(plain, plain.size()))->ropes[1].freq_base, 10000);
+}
+
+TEST(Architecture, Gemma3ScalesTheEmbeddingAndInItsLargestSizeTheScoresByWidth) {
+  GgufWriter writer = TinyOf("gemma3");
+  writer.Set<uint32_t>("gemma3.attention.key_length", 64);
+  for (const uint32_t num_layers : {2u, 62u}) {
+    const Bytes file = writer.Set<uint32_t>("gemma3.block_count", num_layers).File();
+    const auto shape = ReadShape(**ParseGguf(file, file.size()));
+    EXPECT_EQ(shape->embedding_scale, 4);  // sqrt(16)
+    EXPECT_EQ(shape->attention_scale, num_layers == 62 ? 1 / std::sqrt(16 / 4.0) : 1 / 8.0);
+  }
 }
 
 }  // namespace

@@ -1,8 +1,14 @@
 #include "model/gguf_exercise.h"
 
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include "base/check.h"
 #include "model/architecture.h"
 #include "model/gguf_header.h"
+#include "model/gguf_split.h"
 #include "model/vocabulary_reader.h"
 
 namespace quire {
@@ -36,12 +42,29 @@ uint64_t TouchEverything(const GgufHeader& header) {
 void CheckShape(const ModelShape& shape) {
   QUIRE_CHECK(shape.num_layers >= 1 && shape.num_kv_heads >= 1);
   QUIRE_CHECK(shape.num_q_heads % shape.num_kv_heads == 0);
-  QUIRE_CHECK(shape.rope().dimension_count % 2 == 0);
-  QUIRE_CHECK(shape.rope().dimension_count <= shape.head_dim_k);
-  QUIRE_CHECK(shape.rms_epsilon > 0 && shape.rope().freq_base > 1 && shape.rope().factor > 0);
+  QUIRE_CHECK(shape.rms_epsilon > 0 && shape.attention_scale > 0 && shape.embedding_scale > 0);
+  QUIRE_CHECK(!shape.ropes.empty());
+  for (const RopeShape& rope : shape.ropes) {
+    QUIRE_CHECK(rope.dimension_count % 2 == 0 && rope.dimension_count <= shape.head_dim_k);
+    QUIRE_CHECK(rope.dimension_count == shape.rope().dimension_count);
+    QUIRE_CHECK(rope.freq_base > 1 && rope.factor > 0);
+  }
+  QUIRE_CHECK(shape.layers.size() == static_cast<size_t>(shape.num_layers));
+  for (const LayerShape& layer : shape.layers) {
+    QUIRE_CHECK(layer.window >= 0);
+    QUIRE_CHECK(layer.rope >= 0 && static_cast<size_t>(layer.rope) < shape.ropes.size());
+  }
   QUIRE_CHECK(shape.num_tokens >= 1 && shape.num_tokens <= shape.vocab_size);
   QUIRE_CHECK(shape.q_rows() > 0 && shape.k_rows() > 0 && shape.v_rows() > 0);
   QUIRE_CHECK(shape.KvBytesPerToken(4) > 0);
+}
+
+GgufProgress ExerciseModel(const GgufHeader& header) {
+  (void)ReadVocabulary(header, nullptr).ok();
+  const auto shape = ReadShape(header);
+  if (!shape.ok()) return GgufProgress::kParsed;
+  CheckShape(*shape);
+  return CheckTensors(header, *shape).ok() ? GgufProgress::kHasTensors : GgufProgress::kHasShape;
 }
 
 }  // namespace
@@ -55,11 +78,39 @@ GgufProgress ExerciseGguf(std::span<const std::byte> bytes, uint64_t file_bytes)
   if (!parsed->has_value()) return GgufProgress::kUnfinished;
   const GgufHeader& header = **parsed;
   QUIRE_CHECK(TouchEverything(header) != 1);
-  (void)ReadVocabulary(header, nullptr).ok();
-  const auto shape = ReadShape(header);
-  if (!shape.ok()) return GgufProgress::kParsed;
-  CheckShape(*shape);
-  return CheckTensors(header, *shape).ok() ? GgufProgress::kHasTensors : GgufProgress::kHasShape;
+  (void)ReadSplitPlace(header).ok();
+  return ExerciseModel(header);
+}
+
+GgufProgress ExerciseGgufParts(std::span<const std::byte> bytes, uint64_t file_bytes) {
+  constexpr std::string_view kMagic = "GGUF";
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::vector<GgufHeader> headers;
+  for (size_t begin = text.find(kMagic); begin != text.npos;) {
+    const size_t next = text.find(kMagic, begin + kMagic.size());
+    const auto part = bytes.subspan(begin, std::min(next, text.size()) - begin);
+    auto parsed = ParseGguf(part, part.size() + file_bytes);
+    if (!parsed.ok()) return GgufProgress::kRefused;
+    if (!parsed->has_value()) return GgufProgress::kUnfinished;
+    headers.push_back(std::move(**parsed));
+    begin = next;
+  }
+  if (headers.empty()) return GgufProgress::kRefused;
+  std::vector<const GgufHeader*> parts;
+  size_t num_tensors = 0;
+  for (const GgufHeader& header : headers) {
+    parts.push_back(&header);
+    num_tensors += header.tensors().size();
+  }
+  const auto merged = MergeParts(parts);
+  if (!merged.ok()) return GgufProgress::kParsed;
+  QUIRE_CHECK(merged->tensors().size() == num_tensors);
+  for (const GgufTensor& tensor : merged->tensors()) {
+    QUIRE_CHECK(merged->FindTensor(tensor.name) == &tensor);
+    const GgufTensor* own = headers[tensor.part].FindTensor(tensor.name);
+    QUIRE_CHECK(own != nullptr && own->file_offset == tensor.file_offset);
+  }
+  return ExerciseModel(*merged);
 }
 
 }  // namespace quire

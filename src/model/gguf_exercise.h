@@ -15,4 +15,8 @@ enum class GgufProgress { kRefused, kUnfinished, kParsed, kHasShape, kHasTensors
 // reads the shape, the vocabulary and the tensor rules.
 GgufProgress ExerciseGguf(std::span<const std::byte> bytes, uint64_t file_bytes);
 
+// The same of a model in parts: each magic number in the bytes begins one. kParsed stands for parts
+// that do not fit together.
+GgufProgress ExerciseGgufParts(std::span<const std::byte> bytes, uint64_t file_bytes);
+
 }  // namespace quire

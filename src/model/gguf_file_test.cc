@@ -135,14 +135,91 @@ TEST_F(GgufFileTest, OtherFormatsAreNamed) {
   }
 }
 
-TEST_F(GgufFileTest, SplitFilesAreRefusedByName) {  // GGUF-12
-  GgufWriter writer = TinyLlama();
-  writer.Set<uint16_t>("split.no", 1).Set<uint16_t>("split.count", 3);
-  const Status status = OpenStatus(Write("m-00002-of-00003.gguf", writer.File()));
-  EXPECT_EQ(status.code(), StatusCode::kUnsupported);
-  EXPECT_THAT(status.message(), HasSubstr("part 2 of a model split into 3 files"));
-  writer.Set<uint16_t>("split.no", 0).Set<uint16_t>("split.count", 1);
-  EXPECT_TRUE(OpenStatus(Write("whole.gguf", writer.File())).ok());
+// A model in three parts; the tensors count, so that a part read for another is seen.
+class SplitTest : public GgufFileTest {
+ protected:
+  SplitTest() {
+    GgufWriter writer;
+    writer.SetString("general.architecture", "llama");
+    for (int tensor = 0; tensor < 7; ++tensor) {
+      Bytes data(64);
+      for (size_t i = 0; i < data.size(); ++i)
+        data[i] = static_cast<std::byte>(64 * static_cast<size_t>(tensor) + i);
+      writer.SetTensor(Name(tensor), {16}, WeightType::kF32, data);
+    }
+    parts_ = writer.Split(3);
+    const char* const names[] = {"m-00001-of-00003.gguf", "m-00002-of-00003.gguf",
+                                 "m-00003-of-00003.gguf"};
+    for (size_t i = 0; i < parts_.size(); ++i) paths_.push_back(Write(names[i], parts_[i].File()));
+  }
+  static std::string Name(int tensor) { return {'t', static_cast<char>('0' + tensor)}; }
+
+  std::vector<GgufWriter> parts_;
+  std::vector<std::string> paths_;
+};
+
+TEST_F(SplitTest, AnyPartOpensTheWholeModel) {  // GGUF-12
+  for (const std::string& path : paths_) {
+    const auto file = GgufFile::Open(path);
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    EXPECT_EQ(file->path(), path);
+    EXPECT_EQ(file->num_parts(), 3u);
+    EXPECT_EQ(*file->header().GetString("general.architecture"), "llama");
+    uint64_t size_bytes = 0;
+    for (const std::string& part : paths_) size_bytes += std::filesystem::file_size(part);
+    EXPECT_EQ(file->size_bytes(), size_bytes);
+    for (int tensor = 0; tensor < 7; ++tensor) {
+      const GgufTensor* found = file->header().FindTensor(Name(tensor));
+      ASSERT_NE(found, nullptr);
+      Bytes bytes(10);
+      ASSERT_TRUE(file->Read(*found, 50, bytes).ok());
+      for (size_t i = 0; i < bytes.size(); ++i)
+        EXPECT_EQ(bytes[i], static_cast<std::byte>(64 * static_cast<size_t>(tensor) + 50 + i));
+    }
+    EXPECT_TRUE(file->CheckUnchanged().ok());
+  }
+}
+
+TEST_F(SplitTest, AMissingPartIsNamed) {
+  std::filesystem::remove(paths_[2]);
+  const Status status = OpenStatus(paths_[1]);
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_EQ(status.message(), paths_[2] + ": no such file: the model that " + paths_[1] +
+                                  " is a part of needs all 3 parts");
+}
+
+TEST_F(SplitTest, ABrokenPartIsNamed) {
+  std::filesystem::resize_file(paths_[2], 40);
+  EXPECT_THAT(OpenStatus(paths_[0]).message(), StartsWith(paths_[2] + ": "));
+  Write("m-00003-of-00003.gguf", parts_[1].File());
+  EXPECT_EQ(OpenStatus(paths_[0]).message(),
+            paths_[0] + ": part 3 of 3 says of itself that it is part 2 of 3");
+}
+
+TEST_F(SplitTest, APartUnderAnotherNameSaysWhatItShouldBe) {
+  for (const char* name : {"m.gguf", "m-00001-of-00003.gguf", "m-00002-of-00004.gguf"}) {
+    const Status status = OpenStatus(Write(name, parts_[1].File()));
+    EXPECT_EQ(status.code(), StatusCode::kInvalidFile);
+    EXPECT_EQ(status.message(),
+              Path(name) +
+                  ": part 2 of a model that is split into 3 files: its name must end with "
+                  "-00002-of-00003.gguf, by which the other parts are found beside it");
+  }
+}
+
+TEST_F(SplitTest, APartThatChangesWhileOpenIsNoticedAndNamed) {
+  const auto file = GgufFile::Open(paths_[0]);
+  ASSERT_TRUE(file.ok());
+  std::filesystem::resize_file(paths_[2], std::filesystem::file_size(paths_[2]) - 8);
+  EXPECT_THAT(file->CheckUnchanged().message(), StartsWith(paths_[2] + ": "));
+  Bytes bytes(64);
+  EXPECT_THAT(file->Read(*file->header().FindTensor("t6"), 0, bytes).message(),
+              StartsWith(paths_[2] + ": tensor t6"));
+  EXPECT_TRUE(file->Read(*file->header().FindTensor("t0"), 0, bytes).ok());
+}
+
+TEST_F(SplitTest, OnePartIsNoSplit) {
+  EXPECT_TRUE(OpenStatus(Write("whole.gguf", TinyLlama().Split(1)[0].File())).ok());
 }
 
 TEST_F(GgufFileTest, AHeaderLongerThanTheFirstReadIsReadWhole) {

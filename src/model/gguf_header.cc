@@ -1,6 +1,7 @@
 #include "model/gguf_header.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/errors.h"
 #include "base/message_text.h"
@@ -34,6 +35,32 @@ const GgufKey* GgufHeader::FindKey(std::string_view name) const {
 
 const GgufTensor* GgufHeader::FindTensor(std::string_view name) const {
   return FindByName(tensors_, tensors_by_name_, name);
+}
+
+StatusOr<GgufHeader> GgufHeader::Join(std::span<const GgufHeader* const> parts) {
+  GgufHeader joined = *parts.front();
+  for (uint32_t part = 1; part < parts.size(); ++part) {
+    joined.file_bytes_ += parts[part]->file_bytes_;
+    for (GgufTensor tensor : parts[part]->tensors_) {
+      tensor.part = part;
+      joined.tensors_.push_back(tensor);
+    }
+    if (joined.tensors_.size() > kMaxGgufTensors)
+      return InvalidFile("the parts hold more than {} tensors", GroupDigits(kMaxGgufTensors));
+  }
+  std::vector<GgufTensor>& tensors = joined.tensors_;
+  std::vector<uint32_t>& by_name = joined.tensors_by_name_;
+  by_name.resize(tensors.size());
+  std::iota(by_name.begin(), by_name.end(), 0u);
+  std::stable_sort(by_name.begin(), by_name.end(),
+                   [&](uint32_t a, uint32_t b) { return tensors[a].name < tensors[b].name; });
+  for (size_t i = 1; i < by_name.size(); ++i) {
+    const GgufTensor &a = tensors[by_name[i - 1]], &b = tensors[by_name[i]];
+    if (a.name == b.name)
+      return InvalidFile("tensor {} is in part {} and in part {}", Printable(a.name), a.part + 1,
+                         b.part + 1);
+  }
+  return joined;
 }
 
 StatusOr<int64_t> GgufHeader::GetInteger(std::string_view name, int64_t low, int64_t high) const {

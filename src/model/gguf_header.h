@@ -31,8 +31,9 @@ struct GgufTensor {
   WeightType type;
   int num_dims;                 // 1 to 4, as in the file
   std::array<int64_t, 4> dims;  // [columns, rows, ...]: fastest first; 1 beyond num_dims
-  uint64_t file_offset;         // from the start of the file
+  uint64_t file_offset;         // from the start of its file
   uint64_t size_bytes;
+  uint32_t part;  // of a split model, the index of its file; else 0
 
   int64_t columns() const { return dims[0]; }
   int64_t rows() const { return dims[1] * dims[2] * dims[3]; }
@@ -72,6 +73,11 @@ class GgufHeader {
   StatusOr<double> GetNumberOr(std::string_view name, double fallback) const;
   StatusOr<bool> GetBoolOr(std::string_view name, bool fallback) const;
   StatusOr<std::string_view> GetStringOr(std::string_view name, std::string_view fallback) const;
+
+  // One header of the parts of a split model, in their order, once MergeParts (gguf_split.h) has
+  // looked at their keys. It has the version, alignment and keys of the first part, the tensors and
+  // bytes of all. kInvalidFile if a tensor is in two parts, or there are too many.
+  static StatusOr<GgufHeader> Join(std::span<const GgufHeader* const> parts);
 
  private:
   friend class GgufParser;

@@ -9,23 +9,37 @@
 namespace quire {
 namespace {
 
-TEST(GgufMutation, NoFaultInAHeaderBreaksUs) {
-  constexpr int kNumMutants = 20'000;
-  constexpr uint64_t kDataBytes = uint64_t{1} << 40;
-  const Bytes original = TinyLlama().Header();
-  ASSERT_EQ(ExerciseGguf(original, original.size() + kDataBytes), GgufProgress::kHasTensors);
+constexpr uint64_t kDataBytes = uint64_t{1} << 40;
+constexpr int kNumMutants = 8'000;
+
+// Calls exercise(bytes) for many mutants; it says how far they came.
+template <class Exercise>
+void ExpectUnbroken(const Bytes& original, Exercise exercise) {
+  ASSERT_EQ(exercise(original), GgufProgress::kHasTensors);
   int reached[5] = {};
   for (int mutant = 0; mutant < kNumMutants; ++mutant) {
     SCOPED_TRACE(testing::Message() << "mutant " << mutant);
     GgufMutator mutator(static_cast<uint64_t>(mutant));
     Bytes bytes = original;
     for (size_t faults = 1 + mutator.Below(3); faults > 0; --faults) mutator.Mutate(bytes);
-    // As a whole file, and as the start of one with room for every tensor.
-    ExerciseGguf(bytes, bytes.size());
-    ++reached[static_cast<int>(ExerciseGguf(bytes, bytes.size() + kDataBytes))];
+    ++reached[static_cast<int>(exercise(bytes))];
   }
   // The faults must reach every stage, or the test looks at nothing.
   for (const int count : reached) EXPECT_GT(count, kNumMutants / 200);
+}
+
+TEST(GgufMutation, NoFaultInAHeaderBreaksUs) {
+  for (const std::string_view architecture : kTinyArchitectures)
+    ExpectUnbroken(TinyOf(architecture).Header(), [](const Bytes& bytes) {
+      ExerciseGguf(bytes, bytes.size());  // as a whole file
+      return ExerciseGguf(bytes, bytes.size() + kDataBytes);
+    });
+}
+
+TEST(GgufMutation, NoFaultInTheHeadersOfPartsBreaksUs) {
+  Bytes headers;
+  for (const GgufWriter& part : TinyLlama().Split(3)) GgufWriter::Append(headers, part.Header());
+  ExpectUnbroken(headers, [](const Bytes& bytes) { return ExerciseGgufParts(bytes, kDataBytes); });
 }
 
 }  // namespace

@@ -106,6 +106,20 @@ GgufWriter::Tensor* GgufWriter::FindTensor(std::string_view name) {
   return FindByName(tensors_, name);
 }
 
+std::vector<GgufWriter> GgufWriter::Split(uint16_t count) const {
+  std::vector<GgufWriter> parts(count);
+  parts[0] = *this;
+  parts[0].tensors_.clear();
+  for (size_t i = 0; i < tensors_.size(); ++i)
+    parts[i * count / tensors_.size()].tensors_.push_back(tensors_[i]);
+  for (uint16_t i = 0; i < count; ++i)
+    parts[i]
+        .Set<uint16_t>("split.no", i)
+        .Set<uint16_t>("split.count", count)
+        .Set<int32_t>("split.tensors.count", static_cast<int32_t>(tensors_.size()));
+  return parts;
+}
+
 std::vector<uint64_t> GgufWriter::Offsets() const {
   std::vector<uint64_t> offsets;
   uint64_t end = 0;
@@ -153,18 +167,26 @@ Bytes GgufWriter::File() const {
   return bytes;
 }
 
-GgufWriter TinyLlama() {
+GgufWriter TinyOf(std::string_view architecture) {
+  const bool qwen2 = architecture == "qwen2", gemma3 = architecture == "gemma3";
+  const bool head_norms = architecture == "qwen3" || gemma3;
+  const std::string prefix = std::string(architecture) + ".";
   GgufWriter writer;
-  writer.SetString("general.architecture", "llama")
+  writer.SetString("general.architecture", architecture)
       .SetString("general.name", "tiny")
-      .Set<uint32_t>("llama.context_length", 64)
-      .Set<uint32_t>("llama.embedding_length", 16)
-      .Set<uint32_t>("llama.block_count", 2)
-      .Set<uint32_t>("llama.feed_forward_length", 24)
-      .Set<uint32_t>("llama.attention.head_count", 4)
-      .Set<uint32_t>("llama.attention.head_count_kv", 2)
-      .Set<float>("llama.attention.layer_norm_rms_epsilon", 1e-5f)
-      .SetString("tokenizer.ggml.model", "llama")
+      .Set<uint32_t>(prefix + "context_length", 64)
+      .Set<uint32_t>(prefix + "embedding_length", 16)
+      .Set<uint32_t>(prefix + "block_count", 2)
+      .Set<uint32_t>(prefix + "feed_forward_length", 24)
+      .Set<uint32_t>(prefix + "attention.head_count", 4)
+      .Set<uint32_t>(prefix + "attention.head_count_kv", 2)
+      .Set<float>(prefix + "attention.layer_norm_rms_epsilon", 1e-5f);
+  if (gemma3)
+    writer.Set<uint32_t>(prefix + "attention.sliding_window", 8)
+        .Set<uint32_t>(prefix + "attention.sliding_window_pattern", 2)
+        .Set<float>(prefix + "rope.freq_base", 1e6f)
+        .Set<float>(prefix + "rope.freq_base_swa", 20000);
+  writer.SetString("tokenizer.ggml.model", "llama")
       .SetStrings("tokenizer.ggml.tokens", {"<unk>", "<s>", "</s>", "a", "b", "c", "ab", "bc",
                                             "abc", "<0x41>", "<0x42>", "\xE2\x96\x81"})
       .SetArray<float>("tokenizer.ggml.scores", {0, 0, 0, -4, -5, -6, -1, -2, -3, 0, 0, -7})
@@ -183,8 +205,20 @@ GgufWriter TinyLlama() {
         .SetTensor(layer + "ffn_gate.weight", {16, 24})
         .SetTensor(layer + "ffn_up.weight", {16, 24})
         .SetTensor(layer + "ffn_down.weight", {24, 16});
+    if (qwen2)
+      writer.SetTensor(layer + "attn_q.bias", {16})
+          .SetTensor(layer + "attn_k.bias", {8})
+          .SetTensor(layer + "attn_v.bias", {8});
+    if (head_norms)
+      writer.SetTensor(layer + "attn_q_norm.weight", {4})
+          .SetTensor(layer + "attn_k_norm.weight", {4});
+    if (gemma3)
+      writer.SetTensor(layer + "post_attention_norm.weight", {16})
+          .SetTensor(layer + "post_ffw_norm.weight", {16});
   }
   return writer;
 }
+
+GgufWriter TinyLlama() { return TinyOf("llama"); }
 
 }  // namespace quire

@@ -57,6 +57,10 @@ class GgufWriter {
   GgufWriter& RemoveTensor(std::string_view name);
   Tensor* FindTensor(std::string_view name);  // nullptr if there is none
 
+  // The same model as `count` files: the keys in the first, the tensors spread over all, in order,
+  // and the keys split.no, split.count and split.tensors.count in each.
+  std::vector<GgufWriter> Split(uint16_t count) const;
+
   uint32_t version = 3;
   uint64_t alignment = 32;  // of the data; set the key general.alignment as well
   std::optional<uint64_t> claimed_keys;
@@ -102,9 +106,12 @@ class GgufWriter {
   std::vector<Tensor> tensors_;
 };
 
-// A whole llama model with zeros for weights: 2 layers, D 16, 4 query heads and 2 KV heads of 4,
-// feed forward 24, 12 tokens of SentencePiece, all weights F32. A few kilobytes; change what a test
-// is about.
-GgufWriter TinyLlama();
+// A whole model with zeros for weights: 2 layers, D 16, 4 query heads and 2 KV heads of 4, feed
+// forward 24, 12 tokens of SentencePiece, all weights F32. A few kilobytes; change what a test is
+// about. gemma3 has a window of 8 in layer 0.
+// Requires: one of kTinyArchitectures.
+GgufWriter TinyOf(std::string_view architecture);
+inline constexpr std::string_view kTinyArchitectures[] = {"llama", "qwen2", "qwen3", "gemma3"};
+GgufWriter TinyLlama();  // TinyOf("llama")
 
 }  // namespace quire

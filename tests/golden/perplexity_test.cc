@@ -1,10 +1,8 @@
 // Perplexity of trained models against goldens/greedy.json of the shared data: a float64 pass over
-// the exact weights. How it is counted stands there, and in Perplexity below.
-#include <gtest/gtest.h>
+// the exact weights. How it is counted stands there, and in perplexity.h.
+#include "golden/perplexity.h"
 
-#include <cmath>
-#include <fstream>
-#include <sstream>
+#include <gtest/gtest.h>
 
 #include "base/test_data.h"
 #include "reference/engine_fixture.h"
@@ -51,40 +49,6 @@ const Run kSlow[] = {
     {kSmolLm2, kWiki, 512, 4, 22.7437, ActivationForm::kInt8, KvCodec::kF16, kInt8},
 };
 
-std::string ReadText(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-// -log of the probability that the row gives `token`.
-double NegativeLogLikelihood(std::span<const float> row, TokenId token) {
-  double top = -INFINITY, sum = 0;
-  for (const float logit : row) top = std::max(top, double{logit});
-  for (const float logit : row) sum += std::exp(logit - top);
-  return std::log(sum) + top - row[static_cast<size_t>(token)];
-}
-
-// The text in chunks of `context` ids, BOS in place of each first one if the model adds BOS; the
-// second half of a chunk is scored, but for its first id.
-double Perplexity(Engine& engine, const Tokenizer& tokenizer, const std::vector<TokenId>& ids,
-                  size_t context, size_t num_chunks) {
-  const auto vocab_size = static_cast<size_t>(engine.model().shape().vocab_size);
-  const size_t half = context / 2;
-  double sum = 0;
-  for (size_t chunk = 0; chunk < num_chunks; ++chunk) {
-    const auto begin = ids.begin() + static_cast<ptrdiff_t>(chunk * context);
-    std::vector<TokenId> tokens(begin, begin + static_cast<ptrdiff_t>(context));
-    if (tokenizer.adds_bos()) tokens[0] = tokenizer.bos().value();
-    const std::vector<float> logits = ComputeLogits(engine, tokens, half);
-    for (size_t i = half; i + 1 < context; ++i)
-      sum += NegativeLogLikelihood(std::span(logits).subspan((i - half) * vocab_size, vocab_size),
-                                   tokens[i + 1]);
-  }
-  return std::exp(sum / static_cast<double>(num_chunks * (context - half - 1)));
-}
-
 void ExpectPerplexity(const Run& run) {
   const auto text = SharedData(std::string("text/") + run.text);
   if (!text) GTEST_SKIP() << "no shared data on this machine";
@@ -102,12 +66,7 @@ void ExpectPerplexity(const Run& run) {
   const auto engine = LoadEngine(*path, options);
   const auto tokenizer = Tokenizer::Create(engine->model().vocabulary());
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
-  const auto ids =
-      tokenizer->Encode(ReadText(*text), {.add_special = true, .parse_special = false});
-  ASSERT_TRUE(ids.ok()) << ids.status().message();
-  ASSERT_GE(ids->size(), run.context * run.num_chunks);
-
-  const double got = Perplexity(*engine, *tokenizer, *ids, run.context, run.num_chunks);
+  const double got = Perplexity(*engine, *tokenizer, *text, run.context, run.num_chunks);
   ::testing::Test::RecordProperty("perplexity", std::to_string(got));
   EXPECT_NEAR(got, run.want, run.want * run.bound);
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "model/gguf_file.h"
 #include "reference/engine_fixture.h"
 #include "reference/golden_data.h"
 

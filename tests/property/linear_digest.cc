@@ -70,7 +70,11 @@ void DigestRowKernels(InstructionSet set) {
     std::vector<float> out(kLength, 0.0f);
     kernels.rms_norm(x.data(), y.data(), n, 1e-5f, out.data());
     digest.AddAll(out);
+    kernels.add_rms_norm(y.data(), x.data(), n, 1e-5f, out.data());
+    digest.AddAll(out);
     kernels.silu_multiply(x.data(), y.data(), out.data(), n);
+    digest.AddAll(out);
+    kernels.gelu_multiply(x.data(), y.data(), out.data(), n);
     digest.AddAll(out);
   }
   for (const RopePairs pairs : {RopePairs::kInterleaved, RopePairs::kHalves}) {

@@ -4,6 +4,7 @@
 // batch, a sequence that was cut back.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <functional>
@@ -146,6 +147,54 @@ TEST(Purity, HoldsForEveryShapeOfHeads) {
   for (const char* name : {"llama-mha", "llama-mqa", "llama-hd80", "llama-linear", "llama-yarn"})
     for (const Form& form : {kForms[0], kForms[1]})
       ExpectPure(Purity(TestData("models/" + std::string(name) + ".gguf"), form, Tokens(100, 131)));
+}
+
+// The architectures beside llama: head norms, sandwich norms, biases, a window of 8 that ends
+// inside a page, two ropes.
+TEST(Purity, HoldsForEveryArchitecture) {
+  for (const char* name : {"qwen2", "qwen3", "gemma3"}) {
+    const TemporaryFile file(FindTinyModel(name).writer);
+    for (const Form& form : {kForms[0], kForms[3], kSmallPages})
+      ExpectPure(Purity(file.path(), form, Tokens(90, 128)), /*portable_count=*/70);
+  }
+}
+
+// The same with quantised weights, whose products read rounded activations.
+class PurityOf : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PurityOf, QuantisedArchitectures) {
+  const auto path = SharedData("models/rplus/" + std::string(GetParam()) + ".gguf");
+  if (!path) GTEST_SKIP() << "no shared data on this machine";
+  const std::string type = UnsupportedTypeOf(*path);
+  if (!type.empty()) GTEST_SKIP() << "weight type " << type << " is not supported yet";
+  ExpectPure(Purity(*path, kForms[3], Tokens(90, 256)), /*portable_count=*/70);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rplus, PurityOf,
+                         ::testing::Values("q-qwen2-q8", "q-qwen3-q40", "q-gemma3-iq4nl"),
+                         [](const auto& model) {
+                           std::string name = model.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// The forward pass does what lies between stages in one way when a step has few rows, in another
+// when it has many; 400 rows of 64 are many.
+TEST(Purity, StepsOfFewAndOfManyRowsGiveTheSameBits) {
+  for (const char* name : {"llama", "qwen2", "qwen3", "gemma3"}) {
+    TinyModel tiny = FindTinyModel(name);
+    tiny.writer.Set<uint32_t>(tiny.architecture + ".context_length", 512);
+    const TemporaryFile file(tiny.writer);
+    for (const Form& form : {kForms[0], kForms[3]}) {
+      const Purity purity(file.path(), form, Tokens(400, 128));
+      purity.ExpectSame("chunks of 100", Chunks(100));
+      purity.ExpectSame("2 threads", Threads(2));
+      purity.ExpectSame("3 threads, chunks of 100", [](EngineOptions& options) {
+        options.num_threads = 3;
+        options.chunk_len = 100;
+      });
+    }
+  }
 }
 
 // Attention splits at 1,024 positions and merges the parts.

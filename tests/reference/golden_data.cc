@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/test_data.h"
+#include "model/gguf_file.h"
 
 namespace quire {
 namespace {
@@ -203,6 +204,14 @@ std::optional<GoldenModel> RplusModel(const std::string& name) {
   for (const Json& json : root.at("models"))
     if (json.at("name") == name) return ReadGoldenModel(root, json, *folder + "/");
   QUIRE_CHECK(false);
+}
+
+std::string UnsupportedTypeOf(const std::string& path) {
+  const auto file = GgufFile::Open(path);
+  QUIRE_CHECK(file.ok());
+  for (const GgufTensor& tensor : file->header().tensors())
+    if (!IsSupported(tensor.type)) return std::string(WeightTypeName(tensor.type));
+  return "";
 }
 
 void SetTinyTensor(GgufWriter& writer, const std::string& name, std::vector<uint64_t> dims) {
