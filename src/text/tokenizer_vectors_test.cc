@@ -85,6 +85,39 @@ INSTANTIATE_TEST_SUITE_P(All, LlamaCppVectors,
                          testing::Values("llama-spm", "phi-3", "gpt-2", "mpt", "starcoder",
                                          "refact", "falcon", "deepseek-coder", "deepseek-llm"));
 
+// The vocabularies lie with fetched models (tools/make_tokenizer_peers.py); some ids are
+// llama.cpp's, the others those of tiktoken, Hugging Face's tokenizers and libsentencepiece.
+struct Peer {
+  const char* vocabulary;
+  const char* vectors;
+  bool is_shared = false;  // the vectors are in the shared data
+};
+
+class PeerVectors : public testing::TestWithParam<Peer> {};
+
+TEST_P(PeerVectors, AreMet) {
+  const auto vocabulary = CachedModel(GetParam().vocabulary);
+  if (!vocabulary) GTEST_SKIP() << "by command: no " << GetParam().vocabulary;
+  const std::string vectors = GetParam().vectors;
+  const auto path =
+      GetParam().is_shared ? SharedData("tokenizer/vectors") : CachedModel("tokenizers");
+  if (!path || !std::ifstream(*path + "/" + vectors + ".out").good()) {
+    GTEST_SKIP() << "by command: no " << vectors << ".out";
+  }
+  ExpectVectors(*vocabulary, *path + "/" + vectors);
+}
+
+constexpr const char* kQwen2 = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf";
+constexpr const char* kGemma3 = "gemma-3-270m-q4_k_m.gguf";
+INSTANTIATE_TEST_SUITE_P(
+    All, PeerVectors,
+    testing::Values(Peer{kQwen2, "ggml-vocab-qwen2.gguf", true}, Peer{kQwen2, "qwen2"},
+                    Peer{"tokenizers/llama-bpe.gguf", "ggml-vocab-llama-bpe.gguf", true},
+                    Peer{"tokenizers/llama-bpe.gguf", "llama-bpe"},
+                    Peer{"tokenizers/llama4.gguf", "llama4"},
+                    Peer{"tokenizers/tekken.gguf", "tekken"},
+                    Peer{"tokenizers/deepseek-v3.gguf", "deepseek-v3"}, Peer{kGemma3, "gemma3"}));
+
 struct Count {
   const char* vocabulary;
   size_t num_tokens;  // with BOS where the vocabulary adds one; TOK-14
