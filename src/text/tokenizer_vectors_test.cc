@@ -85,38 +85,23 @@ INSTANTIATE_TEST_SUITE_P(All, LlamaCppVectors,
                          testing::Values("llama-spm", "phi-3", "gpt-2", "mpt", "starcoder",
                                          "refact", "falcon", "deepseek-coder", "deepseek-llm"));
 
-// The vocabularies lie with fetched models (tools/make_tokenizer_peers.py); some ids are
-// llama.cpp's, the others those of tiktoken, Hugging Face's tokenizers and libsentencepiece.
-struct Peer {
-  const char* vocabulary;
-  const char* vectors;
-  bool is_shared = false;  // the vectors are in the shared data
-};
+// Their vocabularies lie with the fetched models; tools/make_tokenizer_peers.py makes the second.
+class LlamaCppVectorsByCommand
+    : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 
-class PeerVectors : public testing::TestWithParam<Peer> {};
-
-TEST_P(PeerVectors, AreMet) {
-  const auto vocabulary = CachedModel(GetParam().vocabulary);
-  if (!vocabulary) GTEST_SKIP() << "by command: no " << GetParam().vocabulary;
-  const std::string vectors = GetParam().vectors;
-  const auto path =
-      GetParam().is_shared ? SharedData("tokenizer/vectors") : CachedModel("tokenizers");
-  if (!path || !std::ifstream(*path + "/" + vectors + ".out").good()) {
-    GTEST_SKIP() << "by command: no " << vectors << ".out";
-  }
-  ExpectVectors(*vocabulary, *path + "/" + vectors);
+TEST_P(LlamaCppVectorsByCommand, AreMet) {
+  const auto& [name, model] = GetParam();
+  const auto vocabulary = CachedModel(model);
+  if (!vocabulary) GTEST_SKIP() << "by command: no " << model;
+  const auto vectors = SharedData("tokenizer/vectors");
+  if (!vectors) GTEST_SKIP() << "no shared data";
+  ExpectVectors(*vocabulary, *vectors + "/ggml-vocab-" + name + ".gguf");
 }
 
-constexpr const char* kQwen2 = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf";
-constexpr const char* kGemma3 = "gemma-3-270m-q4_k_m.gguf";
-INSTANTIATE_TEST_SUITE_P(
-    All, PeerVectors,
-    testing::Values(Peer{kQwen2, "ggml-vocab-qwen2.gguf", true}, Peer{kQwen2, "qwen2"},
-                    Peer{"tokenizers/llama-bpe.gguf", "ggml-vocab-llama-bpe.gguf", true},
-                    Peer{"tokenizers/llama-bpe.gguf", "llama-bpe"},
-                    Peer{"tokenizers/llama4.gguf", "llama4"},
-                    Peer{"tokenizers/tekken.gguf", "tekken"},
-                    Peer{"tokenizers/deepseek-v3.gguf", "deepseek-v3"}, Peer{kGemma3, "gemma3"}));
+INSTANTIATE_TEST_SUITE_P(All, LlamaCppVectorsByCommand,
+                         testing::Values(std::pair("qwen2",
+                                                   "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"),
+                                         std::pair("llama-bpe", "tokenizers/llama-bpe.gguf")));
 
 struct Count {
   const char* vocabulary;
