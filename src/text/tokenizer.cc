@@ -7,7 +7,7 @@
 #include "base/errors.h"
 #include "text/byte_alphabet.h"
 #include "text/byte_token.h"
-#include "text/utf8.h"
+#include "text/pretokenizer_patterns.h"
 
 namespace quire {
 namespace {
@@ -57,20 +57,14 @@ Status Check(const Vocabulary& v) {
 std::string BytesOfCharacters(std::string_view text) {
   std::string bytes;
   while (!text.empty()) {
-    const Utf8Step step = NextUtf8(text);
-    int16_t byte = -1;
-    const auto first = static_cast<uint8_t>(text[0]);
-    if (step.valid && step.length == 1) byte = kCharacterBytes[first];
-    if (step.valid && step.length == 2) {
-      const int character = (first & 0x1F) << 6 | (text[1] & 0x3F);
-      if (character < kByteCharactersEnd) byte = kCharacterBytes[character];
-    }
+    size_t length = 0;
+    const int byte = ByteOfCharacter(text, &length);
     if (byte >= 0) {
       bytes += static_cast<char>(byte);
     } else {
-      bytes += text.substr(0, step.length);
+      bytes += text.substr(0, length);
     }
-    text.remove_prefix(step.length);
+    text.remove_prefix(length);
   }
   return bytes;
 }
@@ -131,7 +125,9 @@ Tokenizer::Tokenizer(Vocabulary vocabulary, Encoder encoder)
   vocabulary_.merges = {};
   if (!has_text()) return;
   const bool is_spm = vocabulary_.kind == VocabularyKind::kSpm;
-  add_bos_ = vocabulary_.add_bos.value_or(is_spm) && vocabulary_.bos;
+  const auto* rule = is_spm ? nullptr : FindPretokenizerRule(vocabulary_.pre);
+  const bool bos_by_default = is_spm || (rule != nullptr && rule->adds_bos);
+  add_bos_ = vocabulary_.add_bos.value_or(bos_by_default) && vocabulary_.bos;
   add_eos_ = vocabulary_.add_eos.value_or(false) && vocabulary_.eos;
   add_space_prefix_ = is_spm && vocabulary_.add_space_prefix.value_or(true);
 

@@ -229,6 +229,30 @@ TEST(Tokenizer, KnownTroublesOfRealVocabularies) {
   }
 }
 
+// TOK-08. A word after a special token gets the same ids as alone.
+TEST(Tokenizer, AWordAfterASpecialTokenIsCutAsAlone) {
+  const auto path = SharedData("tokenizer/ggml-vocab-llama-spm.gguf");
+  if (!path) GTEST_SKIP() << "no shared data";
+  const Tokenizer llama = MustCreate(VocabularyOfGguf(*path));
+  EXPECT_THAT(MustEncode(llama, "user"), ElementsAre(1404));
+  EXPECT_THAT(MustEncode(llama, "</s>user", {.parse_special = true}), ElementsAre(2, 1404));
+  // User-defined tokens cut every text.
+  const Tokenizer small = MustCreate(SmallSpmVocabulary());
+  std::vector<TokenId> expected = MustEncode(small, "@@");
+  for (const TokenId id : MustEncode(small, "hello")) expected.push_back(id);
+  EXPECT_EQ(MustEncode(small, "@@hello"), expected);
+}
+
+// TOK-07. No space after a special token where the vocabulary says so.
+TEST(Tokenizer, WithoutASpacePrefixNoSpaceFollowsASpecialToken) {
+  Vocabulary vocabulary = SmallSpmVocabulary();
+  vocabulary.add_space_prefix = false;
+  const Tokenizer tokenizer = MustCreate(vocabulary);
+  const auto ids = MustEncode(tokenizer, "<s>hell</s>", {.parse_special = true});
+  ASSERT_EQ(ids.size(), 3u);
+  EXPECT_EQ(tokenizer.Text(ids[1]), "hell");
+}
+
 // TOK-05.
 TEST(Tokenizer, Phi3StopsAtTheEndOfAMessageToo) {
   const auto path = SharedData("tokenizer/ggml-vocab-phi-3.gguf");
