@@ -16,20 +16,16 @@ HWY_BEFORE_NAMESPACE();
 namespace quire {
 namespace HWY_NAMESPACE {
 
-using TileFn = void (*)(Tile&, Ahead&);
+// The functions for tiles of R rows.
 struct TileFns {
-  TileFn scores[2][2];  // [codec][prefetch]
-  void (*softmax)(Tile&);
-  TileFn values[2][2];
+  void (*multiply[2])(const Product&, Ahead&);  // [codec]
+  void (*multiply_ragged[2])(const Product&, const uint32_t* first, const uint32_t* last);
 };
 template <int R>
 constexpr TileFns FnsOfRows() {
   static_assert(static_cast<int>(KvCodec::kF32) == 0 && static_cast<int>(KvCodec::kF16) == 1);
-  return {{{Scores<R, false, float>, Scores<R, kPrefetches, float>},
-           {Scores<R, false, uint16_t>, Scores<R, kPrefetches, uint16_t>}},
-          Softmax<R>,
-          {{Values<R, false, float>, Values<R, kPrefetches, float>},
-           {Values<R, false, uint16_t>, Values<R, kPrefetches, uint16_t>}}};
+  return {{Multiply<R, float>, Multiply<R, uint16_t>},
+          {MultiplyRagged<R, float>, MultiplyRagged<R, uint16_t>}};
 }
 inline constexpr TileFns kTileFns[kTileRows] = {FnsOfRows<1>(), FnsOfRows<2>(), FnsOfRows<3>(),
                                                 FnsOfRows<4>(), FnsOfRows<5>(), FnsOfRows<6>()};
@@ -83,17 +79,24 @@ HWY_INLINE void MergeState(float max, float sum, const float* o, size_t num_floa
   }
 }
 
-// out = o / sum; 0 for the empty state.
+// out = o / sum; 0 for the empty state. Without o_low, those are zeros.
 HWY_INLINE void WriteOutput(Merged from, size_t head_dim, float* out) {
   if (from.sum == 0.0f) {
     for (size_t i = 0; i < head_dim; ++i) out[i] = 0.0f;
     return;
   }
-  const float sum = from.sum + from.sum_low;
-  size_t i = 0;
-  for (; i + 16 <= head_dim; i += 16)
-    Store16(Div16(Add16(Load16(from.o + i), Load16(from.o_low + i)), Set16(sum)), out + i);
-  for (; i < head_dim; ++i) out[i] = (from.o[i] + from.o_low[i]) / sum;
+  const F32x16 sum = Set16(from.sum + from.sum_low);
+  for (size_t i = 0; i < head_dim; i += 16) {
+    const F32x16 low = from.o_low == nullptr ? Zero16() : Load16(from.o_low + i);
+    const F32x16 x = Div16(Add16(Load16(from.o + i), low), sum);
+    if (i + 16 <= head_dim) {
+      Store16(x, out + i);
+      continue;
+    }
+    alignas(64) float rest[16];
+    Store16(x, rest);
+    for (size_t c = 0; i + c < head_dim; ++c) out[i + c] = rest[c];
+  }
 }
 
 template <class T>
@@ -139,18 +142,23 @@ class ItemWalk {
 
   AttentionCounters Run(const float* q, float* out, float* workspace) {
     PrepareQueries(q);
+    const bool merges = !item_.is_partial && item_.num_splits > 1;
     float* merged_sum = scratch_ + at_.merged_sum;
-    for (uint32_t a = 0; a < num_query_rows_; ++a) merged_sum[a] = 0.0f;
+    for (uint32_t a = 0; merges && a < num_query_rows_; ++a) merged_sum[a] = 0.0f;
     for (uint32_t s = 0; s < item_.num_splits; ++s) {
       StartSplit();
       WalkSplit(item_.first_split + s);
-      EndSplit(item_.is_partial ? workspace + item_.workspace_offset +
-                                      size_t{s} * num_query_rows_ * plan_.state_floats()
-                                : nullptr);
+      if (item_.is_partial)
+        SaveSplit(workspace + item_.workspace_offset +
+                  size_t{s} * num_query_rows_ * plan_.state_floats());
+      else if (merges)
+        MergeSplit();
     }
-    if (!item_.is_partial)
+    if (merges)
       for (uint32_t a = 0; a < num_query_rows_; ++a)
         WriteOutput(MergedOf(a), layout_.head_dim_v, out + RowAndHead(a) * layout_.head_dim_v);
+    else if (!item_.is_partial)
+      WriteOnlySplit(out);
     return counters_;
   }
 
@@ -178,17 +186,19 @@ class ItemWalk {
             scratch_ + at_.merged_o_low + query_row * at_.o_stride};
   }
 
-  // Scaled so that softmax is in base 2, each tile's rows side by side.
+  // Scaled so that softmax is in base 2.
   void PrepareQueries(const float* q) {
-    const float factor = shape_.scale * 1.44269504f;  // log2(e)
+    const F32x16 factor = Set16(shape_.scale * 1.44269504f);  // log2(e)
     const size_t head_dim = layout_.head_dim_k;
-    for (uint32_t tile = 0; tile < num_tiles_; ++tile) {
-      const uint32_t start = TileStart(tile), num_rows = TileStart(tile + 1) - start;
-      float* to = scratch_ + at_.q + start * head_dim;
-      for (uint32_t r = 0; r < num_rows; ++r) {
-        const float* from = q + RowAndHead(start + r) * head_dim;
-        for (size_t d = 0; d < head_dim; ++d) to[d * num_rows + r] = from[d] * factor;
-      }
+    for (uint32_t a = 0; a < num_query_rows_; ++a) {
+      const float* from = q + RowAndHead(a) * head_dim;
+      float* to = scratch_ + at_.q + a * at_.q_stride;
+      size_t d = 0;
+      for (; d + 16 <= head_dim; d += 16) Store16(Mul16(Load16(from + d), factor), to + d);
+      if (d == head_dim) continue;
+      alignas(64) float rest[16] = {};
+      for (size_t i = 0; d + i < head_dim; ++i) rest[i] = from[d + i];
+      Store16(Mul16(Load16(rest), factor), to + d);
     }
   }
 
@@ -201,19 +211,33 @@ class ItemWalk {
     }
   }
 
-  void EndSplit(float* states) {
+  float SumOf(size_t query_row) const {
+    return SumLanes16(Load16(scratch_ + at_.sums + query_row * 16));
+  }
+
+  // The split in progress joins those before it.
+  void MergeSplit() {
+    for (size_t a = 0; a < num_query_rows_; ++a)
+      MergeState(scratch_[at_.max + a], SumOf(a), scratch_ + at_.o + a * at_.o_stride, at_.o_stride,
+                 MergedOf(a));
+  }
+
+  void SaveSplit(float* states) const {
     for (size_t a = 0; a < num_query_rows_; ++a) {
-      const float max = scratch_[at_.max + a];
-      const float sum = SumLanes16(Load16(scratch_ + at_.sums + a * 16));
       const float* o = scratch_ + at_.o + a * at_.o_stride;
-      if (states == nullptr) {
-        MergeState(max, sum, o, at_.o_stride, MergedOf(a));
-        continue;
-      }
       float* state = states + a * plan_.state_floats();
-      state[0] = max;
-      state[1] = sum;
+      state[0] = scratch_[at_.max + a];
+      state[1] = SumOf(a);
       for (size_t i = 0; i < at_.o_stride; i += 16) Store16(Load16(o + i), state + 16 + i);
+    }
+  }
+
+  // What merging one split into the empty state gives.
+  void WriteOnlySplit(float* out) {
+    for (uint32_t a = 0; a < num_query_rows_; ++a) {
+      float max = 0.0f, sum = SumOf(a), sum_low = 0.0f;
+      WriteOutput({max, sum, sum_low, scratch_ + at_.o + a * at_.o_stride, nullptr},
+                  layout_.head_dim_v, out + RowAndHead(a) * layout_.head_dim_v);
     }
   }
 
@@ -230,7 +254,7 @@ class ItemWalk {
       // The step starts where page and split both have begun, whatever the rows see of it.
       const uint32_t page_start = page * layout_.page_size, split_start = split * kSplitTokens;
       const uint32_t step = page_start > split_start ? page_start : split_start;
-      Ahead ahead;
+      Ahead ahead = {.next = nullptr, .next2 = nullptr, .line_bytes = 64};
       ahead.next = page < last_page ? ChunkOf(page + 1) : next_item_chunk_;
       ahead.next2 = page + 1 < last_page ? ChunkOf(page + 2) : next_item_chunk_;
       if (ahead.next == nullptr) ahead.next = ChunkOf(page);
@@ -243,63 +267,122 @@ class ItemWalk {
 
   // All tiles over one step, keys [step, step_end), which starts at token `token` of its page.
   void WalkTiles(const char* chunk, size_t token, uint32_t step, uint32_t step_end, Ahead ahead) {
-    const size_t k_bytes = shape_.k_codec == KvCodec::kF32 ? 4 : 2;
-    const size_t v_bytes = shape_.v_codec == KvCodec::kF32 ? 4 : 2;
-    const int k_codec = static_cast<int>(shape_.k_codec),
-              v_codec = static_cast<int>(shape_.v_codec);
-    const size_t width = layout_.head_dim_v % 16;
-    Tile t;
-    t.scores = scratch_ + at_.scores;
-    t.k = chunk + layout_.k_codes_offset + token * layout_.head_dim_k * k_bytes;
-    t.v = chunk + layout_.v_codes_offset + token * 16 * v_bytes;
-    t.narrow_v = nullptr;
-    t.head_dim_k = layout_.head_dim_k;
-    t.num_v_panels = layout_.head_dim_v / 16;
-    t.v_panel_step = size_t{16} * layout_.page_size;
-    t.o_stride = at_.o_stride;
-    if (width != 0) {
-      const char* narrow = chunk + layout_.v_codes_offset +
-                           (t.num_v_panels * t.v_panel_step + token * width) * v_bytes;
-      const uint32_t visible = shape_.FirstKey(first_position_);
-      const uint32_t first = visible > step ? visible - step : 0;
-      float* to = scratch_ + at_.narrow_v;
-      if (shape_.v_codec == KvCodec::kF32)
-        WidenNarrow(reinterpret_cast<const float*>(narrow), width, first, step_end - step, to);
-      else
-        WidenNarrow(reinterpret_cast<const uint16_t*>(narrow), width, first, step_end - step, to);
-      t.narrow_v = to;
-    }
-    bool is_first = true;
+    const auto k_codec = static_cast<size_t>(shape_.k_codec),
+               v_codec = static_cast<size_t>(shape_.v_codec);
+    const size_t k_bytes = KvBytes(shape_.k_codec), v_bytes = KvBytes(shape_.v_codec);
+    const size_t v_panel_step = size_t{16} * layout_.page_size;
+    const size_t num_v_panels = layout_.head_dim_v / 16, narrow = layout_.head_dim_v % 16;
+    const char* k = chunk + layout_.k_codes_offset + token * layout_.head_dim_k * k_bytes;
+    const char* v = chunk + layout_.v_codes_offset;
+    if (narrow != 0)
+      WidenLastPanel(v + (num_v_panels * v_panel_step + token * narrow) * v_bytes, narrow, step,
+                     step_end);
+    v += token * 16 * v_bytes;
+
+    // Most steps lie before all rows, and inside the window of all.
+    const bool all_see_all =
+        first_position_ + 1 >= step_end && shape_.FirstKey(end_position_ - 1) <= step;
+    StepRows rows;
+    for (uint32_t r = 0; r < kTileRows; ++r) rows.first[r] = 0, rows.last[r] = step_end - step;
+    rows.begin = 0;
+    rows.end = step_end - step;
+    alignas(64) float keep[16];
     for (uint32_t tile = 0; tile < num_tiles_; ++tile) {
       const uint32_t start = TileStart(tile), num_rows = TileStart(tile + 1) - start;
-      if (!SetRanges(start, num_rows, step, step_end, t)) continue;
-      t.q = scratch_ + at_.q + start * t.head_dim_k;
-      t.o = scratch_ + at_.o + start * at_.o_stride;
-      t.max = scratch_ + at_.max + start;
-      t.sums = scratch_ + at_.sums + size_t{start} * 16;
+      if (!all_see_all) SetRanges(start, num_rows, step, step_end, rows);
+      if (rows.end == 0) continue;
       const TileFns& fns = kTileFns[num_rows - 1];
-      fns.scores[k_codec][is_first](t, ahead);
-      fns.softmax(t);
-      fns.values[v_codec][is_first](t, ahead);
-      is_first = false;
+      float* scores = scratch_ + at_.scores;
+      const float* q = scratch_ + at_.q + start * at_.q_stride;
+      const size_t block = rows.begin / 16 * 16;
+      fns.multiply[k_codec]({.a = q,
+                             .a_stride = at_.q_stride,
+                             .panels = k + block * layout_.head_dim_k * k_bytes,
+                             .panel_step = size_t{16} * layout_.head_dim_k,
+                             .n = layout_.head_dim_k,
+                             .num_columns = (rows.end - block + kVecLanes - 1) / kVecLanes,
+                             .out = scores + block,
+                             .out_stride = kScoreStride,
+                             .keep = nullptr},
+                            ahead);
+      Softmax({.num_rows = static_cast<int>(num_rows),
+               .first = rows.first,
+               .last = rows.last,
+               .scores = scores,
+               .max = scratch_ + at_.max + start,
+               .sums = scratch_ + at_.sums + size_t{start} * 16,
+               .keep = keep});
+      // When the ranges differ, they are counted from the step's start.
+      const size_t from = rows.is_ragged ? 0 : rows.begin;
+      Product values = {.a = scores + from,
+                        .a_stride = kScoreStride,
+                        .panels = v + from * 16 * v_bytes,
+                        .panel_step = v_panel_step,
+                        .n = rows.end - from,
+                        .num_columns = num_v_panels * kVecs,
+                        .out = scratch_ + at_.o + start * at_.o_stride,
+                        .out_stride = at_.o_stride,
+                        .keep = keep};
+      if (rows.is_ragged)
+        fns.multiply_ragged[v_codec](values, rows.first, rows.last);
+      else
+        fns.multiply[v_codec](values, ahead);
+      // The next chunk is on its way; the other tiles prefetch what is near already.
+      ahead.next = ahead.next2 = reinterpret_cast<const char*>(q);
+      ahead.line_bytes = 0;
+      if (narrow == 0) continue;
+      values.panels = scratch_ + at_.narrow_v + from * 16;
+      values.num_columns = kVecs;
+      values.out += num_v_panels * 16;
+      if (rows.is_ragged)
+        fns.multiply_ragged[0](values, rows.first, rows.last);
+      else
+        fns.multiply[0](values, ahead);
     }
   }
 
-  // What each row of a tile sees of a step; false if none sees anything.
-  bool SetRanges(uint32_t start, uint32_t num_rows, uint32_t step, uint32_t step_end,
-                 Tile& t) const {
-    bool any = false;
+  static size_t KvBytes(KvCodec codec) { return codec == KvCodec::kF32 ? 4 : 2; }
+
+  void WidenLastPanel(const char* panel, size_t width, uint32_t step, uint32_t step_end) {
+    const uint32_t visible = shape_.FirstKey(first_position_);
+    const uint32_t first = visible > step ? visible - step : 0;
+    float* to = scratch_ + at_.narrow_v;
+    if (shape_.v_codec == KvCodec::kF32)
+      WidenNarrow(reinterpret_cast<const float*>(panel), width, first, step_end - step, to);
+    else
+      WidenNarrow(reinterpret_cast<const uint16_t*>(panel), width, first, step_end - step, to);
+  }
+
+  // What the rows of a tile see of a step: row r tokens [first[r], last[r]), both 0 for none; all
+  // of them together [begin, end).
+  struct StepRows {
+    uint32_t first[kTileRows];
+    uint32_t last[kTileRows];
+    uint32_t begin;
+    uint32_t end;
+    bool is_ragged = false;  // the rows see different tokens
+  };
+  void SetRanges(uint32_t start, uint32_t num_rows, uint32_t step, uint32_t step_end,
+                 StepRows& rows) const {
+    uint32_t position = first_position_ + start / group_, head = start % group_;
+    rows.begin = rows.end = 0;
+    rows.is_ragged = false;
     for (uint32_t r = 0; r < num_rows; ++r) {
-      const uint32_t position = first_position_ + (start + r) / group_;
       const uint32_t visible = shape_.FirstKey(position);
       const uint32_t first = visible > step ? visible : step;
       const uint32_t last = position < step_end ? position + 1 : step_end;
       const bool sees = first < last;
-      t.first[r] = sees ? first - step : 0;
-      t.last[r] = sees ? last - step : 0;
-      any = any || sees;
+      rows.first[r] = sees ? first - step : 0;
+      rows.last[r] = sees ? last - step : 0;
+      if (sees) {
+        // First keys rise from row to row, and so do last keys.
+        if (rows.end == 0) rows.begin = rows.first[r];
+        rows.end = rows.last[r];
+      }
+      rows.is_ragged =
+          rows.is_ragged || rows.first[r] != rows.first[0] || rows.last[r] != rows.last[0];
+      if (++head == group_) head = 0, ++position;
     }
-    return any;
   }
 
   const AttentionPlan& plan_;
