@@ -19,7 +19,7 @@ namespace HWY_NAMESPACE {
 // The functions for tiles of R rows.
 struct TileFns {
   void (*multiply[2])(const Product&, Ahead&);  // [codec]
-  void (*multiply_ragged[2])(const Product&, const uint32_t* first, const uint32_t* last);
+  void (*multiply_ragged[2])(const Product&, const StepRows&);
 };
 template <int R>
 constexpr TileFns FnsOfRows() {
@@ -286,6 +286,7 @@ class ItemWalk {
     for (uint32_t r = 0; r < kTileRows; ++r) rows.first[r] = 0, rows.last[r] = step_end - step;
     rows.begin = 0;
     rows.end = step_end - step;
+    rows.is_ragged = false;
     alignas(64) float keep[16];
     for (uint32_t tile = 0; tile < num_tiles_; ++tile) {
       const uint32_t start = TileStart(tile), num_rows = TileStart(tile + 1) - start;
@@ -324,7 +325,7 @@ class ItemWalk {
                         .out_stride = at_.o_stride,
                         .keep = keep};
       if (rows.is_ragged)
-        fns.multiply_ragged[v_codec](values, rows.first, rows.last);
+        fns.multiply_ragged[v_codec](values, rows);
       else
         fns.multiply[v_codec](values, ahead);
       // The next chunk is on its way; the other tiles prefetch what is near already.
@@ -335,7 +336,7 @@ class ItemWalk {
       values.num_columns = kVecs;
       values.out += num_v_panels * 16;
       if (rows.is_ragged)
-        fns.multiply_ragged[0](values, rows.first, rows.last);
+        fns.multiply_ragged[0](values, rows);
       else
         fns.multiply[0](values, ahead);
     }
@@ -353,15 +354,6 @@ class ItemWalk {
       WidenNarrow(reinterpret_cast<const uint16_t*>(panel), width, first, step_end - step, to);
   }
 
-  // What the rows of a tile see of a step: row r tokens [first[r], last[r]), both 0 for none; all
-  // of them together [begin, end).
-  struct StepRows {
-    uint32_t first[kTileRows];
-    uint32_t last[kTileRows];
-    uint32_t begin;
-    uint32_t end;
-    bool is_ragged = false;  // the rows see different tokens
-  };
   void SetRanges(uint32_t start, uint32_t num_rows, uint32_t step, uint32_t step_end,
                  StepRows& rows) const {
     uint32_t position = first_position_ + start / group_, head = start % group_;

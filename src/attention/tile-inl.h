@@ -219,36 +219,61 @@ HWY_NOINLINE void Multiply(const Product& p, Ahead& cursors) {
   cursors = ahead;
 }
 
-// As Multiply with keep, when row r sees tokens [first[r], last[r]) only, which p.panels and p.a
-// start before: each row alone up to where the last row begins, all together while they can, each
-// alone to its end.
+// What the rows of a tile see of a step: row r tokens [first[r], last[r]), both 0 for none; all of
+// them together [begin, end).
+struct StepRows {
+  uint32_t first[kTileRows];
+  uint32_t last[kTileRows];
+  uint32_t begin;
+  uint32_t end;
+  bool is_ragged;  // the rows see different tokens
+};
+
+// Adds rows [from, to) of a panel to the sums of those rows that see them.
 template <int R, class T>
-HWY_NOINLINE void MultiplyRagged(const Product& p, const uint32_t* first, const uint32_t* last) {
-  size_t begin = 0, end = last[0];  // what all rows see
-  for (int r = 0; r < R; ++r) {
-    if (first[r] > begin) begin = first[r];
-    if (last[r] < end) end = last[r];
+HWY_INLINE void AddSeen(const Product& p, const StepRows& rows, const T* panel, size_t from,
+                        size_t to, Sums<R, kNarrowColumns>& sums) {
+  const DF d;
+  const DI di;
+  for (size_t i = from; i < to; ++i) {
+    const VI token = hn::Set(di, static_cast<int32_t>(i));
+    VF x[kNarrowColumns];
+    QUIRE_UNROLL for (size_t c = 0; c < kNarrowColumns; ++c) x[c] =
+        LoadLanes(panel + 16 * i + c * kVecLanes);
+    QUIRE_UNROLL for (int r = 0; r < R; ++r) {
+      const VI before = hn::Set(di, static_cast<int32_t>(rows.first[r]) - 1);
+      const VI end = hn::Set(di, static_cast<int32_t>(rows.last[r]));
+      const auto seen = hn::RebindMask(d, hn::And(hn::Gt(token, before), hn::Gt(end, token)));
+      const VF w = hn::Set(d, p.a[static_cast<size_t>(r) * p.a_stride + i]);
+      QUIRE_UNROLL for (size_t c = 0; c < kNarrowColumns; ++c) sums.v[r][c] =
+          hn::IfThenElse(seen, Fma(w, x[c], sums.v[r][c]), sums.v[r][c]);
+    }
   }
-  if (begin >= end) begin = end = last[R - 1];
+}
+
+// As Multiply with keep, when row r sees tokens [rows.first[r], rows.last[r]) only, counted from
+// where p.panels and p.a start.
+template <int R, class T>
+HWY_NOINLINE void MultiplyRagged(const Product& p, const StepRows& rows) {
+  size_t begin = 0, end = rows.last[0];  // what all rows see
+  for (int r = 0; r < R; ++r) {
+    if (rows.first[r] > begin) begin = rows.first[r];
+    if (rows.last[r] < end) end = rows.last[r];
+  }
+  if (begin >= end) begin = end = rows.begin;
   size_t at[kNarrowColumns];
   PlaceColumns(0, p.panel_step, at);
   for (size_t column = 0; column < p.num_columns; column += kNarrowColumns) {
     const T* panel = FirstRow<T>(p, column);
     Sums<R, kNarrowColumns> sums;
     ClearSums(sums);
-    const auto add_alone = [&](int r, size_t from, size_t to) HWY_ATTR {
-      Sums<1, kNarrowColumns> one;
-      QUIRE_UNROLL for (size_t c = 0; c < kNarrowColumns; ++c) one.v[0][c] = sums.v[r][c];
-      const float* a = p.a + static_cast<size_t>(r) * p.a_stride;
-      for (size_t i = from; i < to; ++i) AddRow(a + i, 0, panel + 16 * i, at, one);
-      QUIRE_UNROLL for (size_t c = 0; c < kNarrowColumns; ++c) sums.v[r][c] = one.v[0][c];
-    };
-    QUIRE_UNROLL for (int r = 0; r < R; ++r)
-        add_alone(r, first[r], begin < last[r] ? begin : last[r]);
-    for (size_t i = begin; i < end; ++i) AddRow(p.a + i, p.a_stride, panel + 16 * i, at, sums);
-    QUIRE_UNROLL for (int r = 0; r < R; ++r) add_alone(r, end > first[r] ? end : first[r], last[r]);
-    for (int r = 0; r < R; ++r) {
-      if (last[r] == 0) continue;  // o * 1 + 0 would turn -0 into +0
+    AddSeen(p, rows, panel, rows.begin, begin, sums);
+    const float* a = p.a + begin;
+    const T* row = panel + 16 * begin;
+    for (size_t i = begin; i < end; ++i, ++a, row += 16) AddRow(a, p.a_stride, row, at, sums);
+    AddSeen(p, rows, panel, end, rows.end, sums);
+    QUIRE_UNROLL for (int r = 0; r < R; ++r) {
+      if (rows.last[r] == 0) continue;  // o * 1 + 0 would turn -0 into +0
       float* to = p.out + static_cast<size_t>(r) * p.out_stride + column * kVecLanes;
       const VF keep = hn::Set(DF(), p.keep[r]);
       QUIRE_UNROLL for (size_t c = 0; c < kNarrowColumns; ++c) hn::StoreU(
