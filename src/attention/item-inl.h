@@ -306,13 +306,15 @@ class ItemWalk {
                              .out_stride = kScoreStride,
                              .keep = nullptr},
                             ahead);
-      Softmax({.num_rows = static_cast<int>(num_rows),
-               .first = rows.first,
-               .last = rows.last,
-               .scores = scores,
-               .max = scratch_ + at_.max + start,
-               .sums = scratch_ + at_.sums + size_t{start} * 16,
-               .keep = keep});
+      const SoftmaxRows softmax_rows = {.num_rows = static_cast<int>(num_rows),
+                                        .scores = scores,
+                                        .max = scratch_ + at_.max + start,
+                                        .sums = scratch_ + at_.sums + size_t{start} * 16,
+                                        .keep = keep};
+      if (rows.is_ragged || rows.begin % 16 != 0 || rows.end % 16 != 0)
+        Softmax<true>(softmax_rows, rows);
+      else
+        Softmax<false>(softmax_rows, rows);
       // When the ranges differ, they are counted from the step's start.
       const size_t from = rows.is_ragged ? 0 : rows.begin;
       Product values = {.a = scores + from,

@@ -294,84 +294,72 @@ HWY_INLINE F32x16 Select16(uint32_t token, uint32_t first, uint32_t last, F32x16
   return x;
 }
 
-// One tile's rows in one step. Row r sees tokens [first[r], last[r]) of the step; both 0: none.
+// What softmax works on: one tile's rows in one step.
 struct SoftmaxRows {
   int num_rows;
-  const uint32_t* first;  // [num_rows]
-  const uint32_t* last;   // [num_rows]
-  float* scores;          // [num_rows, kScoreStride], become weights
-  float* max;             // [num_rows]
-  float* sums;            // [num_rows, 16]
-  float* keep;            // [16], the factor for what row r has summed so far
+  float* scores;  // [num_rows, kScoreStride], become weights
+  float* max;     // [num_rows]
+  float* sums;    // [num_rows, 16]
+  float* keep;    // [16], becomes the factor for what row r has summed so far
 };
-
-HWY_INLINE F32x16 MaxOfBlock(const SoftmaxRows& t, int r, uint32_t token, const float* s,
-                             F32x16 top) {
-  F32x16 x = Load16(s + token);
-  if (token < t.first[r] || token + 16 > t.last[r])
-    x = Select16(token, t.first[r], t.last[r], x, kLowest);
-  return Max16(top, x);
-}
 
 // Blocks of 16 tokens whose exponentials are computed side by side.
 inline constexpr uint32_t kExpBlocks = kVecs > 2 ? 1 : 4 / kVecs;
 
-// Weights of kBlocks blocks that a row sees all of; returns sum + their sum.
+// s = 2^(s - max) in kBlocks blocks.
 template <uint32_t kBlocks>
-HWY_INLINE F32x16 WeighBlocks(float* s, VF max, F32x16 sum) {
-  constexpr size_t kNum = kBlocks * kVecs;
-  VF x[kNum];
-  for (size_t i = 0; i < kNum; ++i) x[i] = hn::Sub(hn::LoadU(DF(), s + i * kVecLanes), max);
+HWY_INLINE void WeighBlocks(float* s, VF max) {
+  VF x[kBlocks * kVecs];
+  for (size_t i = 0; i < kBlocks * kVecs; ++i)
+    x[i] = hn::Sub(hn::LoadU(DF(), s + i * kVecLanes), max);
   Exp2(x);
-  for (size_t i = 0; i < kNum; ++i) {
-    sum.v[i % kVecs] = hn::Add(sum.v[i % kVecs], x[i]);
-    hn::StoreU(x[i], DF(), s + i * kVecLanes);
-  }
-  return sum;
+  for (size_t i = 0; i < kBlocks * kVecs; ++i) hn::StoreU(x[i], DF(), s + i * kVecLanes);
 }
 
-// Scores to weights relative to the maximum so far; keep; the state's max and sums.
-inline HWY_NOINLINE void Softmax(const SoftmaxRows& t) {
+// Scores of tokens [begin, end), from a multiple of 16 on, to weights relative to the maximum so
+// far; keep; the state's max and sums. Lanes up to a multiple of 16 after the end are read as well.
+// Ragged: rows see what `rows` says, and the others' weights become 0.
+template <bool kRagged>
+HWY_NOINLINE void Softmax(const SoftmaxRows& t, const StepRows& rows) {
+  const uint32_t begin = rows.begin / 16 * 16, end = (rows.end + 15) / 16 * 16;
+  const auto is_cut = [&](int r, uint32_t token) HWY_ATTR {
+    return kRagged && (token < rows.first[r] || token + 16 > rows.last[r]);
+  };
   alignas(64) float step[16] = {};
   for (int r = 0; r < t.num_rows; ++r) {
-    if (t.last[r] == 0) continue;
     const float* s = t.scores + static_cast<size_t>(r) * kScoreStride;
     F32x16 top = Set16(t.max[r]);
-    for (uint32_t token = t.first[r] / 16 * 16; token < t.last[r]; token += 16)
-      top = MaxOfBlock(t, r, token, s, top);
+    for (uint32_t token = begin; token < end; token += 16) {
+      F32x16 x = Load16(s + token);
+      if (is_cut(r, token)) x = Select16(token, rows.first[r], rows.last[r], x, kLowest);
+      top = Max16(top, x);
+    }
     const float max = MaxLanes16(top);
     step[r] = t.max[r] - max;
     t.max[r] = max;
   }
   for (int r = 0; r < t.num_rows; ++r) {
-    const uint32_t first = t.first[r], last = t.last[r];
-    if (last == 0) continue;
     float* s = t.scores + static_cast<size_t>(r) * kScoreStride;
     const VF max = hn::Set(DF(), t.max[r]);
-    F32x16 sum = Zero16();
-    uint32_t token = first / 16 * 16;
-    while (token < last) {
-      if (token >= first && token + 16 * kExpBlocks <= last) {
-        sum = WeighBlocks<kExpBlocks>(s + token, max, sum);
-        token += 16 * kExpBlocks;
-        continue;
-      }
-      F32x16 p = Load16(s + token);
-      for (size_t i = 0; i < kVecs; ++i) p.v[i] = hn::Sub(p.v[i], max);
-      p = Exp2x16(p);
-      if (token < first || token + 16 > last) p = Select16(token, first, last, p, 0.0f);
-      sum = Add16(sum, p);
-      Store16(p, s + token);
-      token += 16;
-    }
-    Store16(sum, s + kSplitTokens);
+    uint32_t token = begin;
+    for (; token + 16 * kExpBlocks <= end; token += 16 * kExpBlocks)
+      WeighBlocks<kExpBlocks>(s + token, max);
+    for (; token < end; token += 16) WeighBlocks<1>(s + token, max);
   }
   Store16(Exp2x16(Load16(step)), t.keep);
   for (int r = 0; r < t.num_rows; ++r) {
-    if (t.last[r] == 0) continue;
+    float* s = t.scores + static_cast<size_t>(r) * kScoreStride;
+    F32x16 sum = Zero16();
+    for (uint32_t token = begin; token < end; token += 16) {
+      F32x16 p = Load16(s + token);
+      if (is_cut(r, token)) {
+        p = Select16(token, rows.first[r], rows.last[r], p, 0.0f);
+        Store16(p, s + token);
+      }
+      sum = Add16(sum, p);
+    }
     float* sums = t.sums + r * 16;
-    const float* sum = t.scores + static_cast<size_t>(r) * kScoreStride + kSplitTokens;
-    Store16(Fma16(Load16(sums), Set16(t.keep[r]), Load16(sum)), sums);
+    Store16(Fma16(Load16(sums), Set16(t.keep[r]), sum), sums);
   }
 }
 
