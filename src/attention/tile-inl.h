@@ -111,6 +111,7 @@ struct Product {
   float* out;          // up to a whole panel is written
   size_t out_stride;
   const float* keep;
+  bool is_first;  // with keep: what is in `out` counts as 0
 };
 
 // The sums of V vectors of columns, in registers.
@@ -139,6 +140,16 @@ HWY_INLINE void AddRow(const float* a, size_t a_stride, const T* row, const size
   }
 }
 
+// out = out * keep + sums of row r, columns from `to` on.
+template <int R, size_t V>
+HWY_INLINE void AddSums(const Product& p, int r, const Sums<R, V>& sums, float* to) {
+  const VF keep = hn::Set(DF(), p.keep[r]);
+  QUIRE_UNROLL for (size_t c = 0; c < V; ++c) {
+    const VF old = p.is_first ? hn::Zero(DF()) : hn::LoadU(DF(), to + c * kVecLanes);
+    hn::StoreU(Fma(old, keep, sums.v[r][c]), DF(), to + c * kVecLanes);
+  }
+}
+
 template <int R, size_t V>
 HWY_INLINE void StoreSums(const Product& p, size_t column, const Sums<R, V>& sums) {
   float* out = p.out + column * kVecLanes;
@@ -148,9 +159,7 @@ HWY_INLINE void StoreSums(const Product& p, size_t column, const Sums<R, V>& sum
       QUIRE_UNROLL for (size_t c = 0; c < V; ++c)
           hn::StoreU(sums.v[r][c], DF(), to + c * kVecLanes);
     } else {
-      const VF keep = hn::Set(DF(), p.keep[r]);
-      QUIRE_UNROLL for (size_t c = 0; c < V; ++c) hn::StoreU(
-          Fma(hn::LoadU(DF(), to + c * kVecLanes), keep, sums.v[r][c]), DF(), to + c * kVecLanes);
+      AddSums(p, r, sums, to);
     }
   }
 }
@@ -273,11 +282,9 @@ HWY_NOINLINE void MultiplyRagged(const Product& p, const StepRows& rows) {
     for (size_t i = begin; i < end; ++i, ++a, row += 16) AddRow(a, p.a_stride, row, at, sums);
     AddSeen(p, rows, panel, end, rows.end, sums);
     QUIRE_UNROLL for (int r = 0; r < R; ++r) {
-      if (rows.last[r] == 0) continue;  // o * 1 + 0 would turn -0 into +0
-      float* to = p.out + static_cast<size_t>(r) * p.out_stride + column * kVecLanes;
-      const VF keep = hn::Set(DF(), p.keep[r]);
-      QUIRE_UNROLL for (size_t c = 0; c < kNarrowColumns; ++c) hn::StoreU(
-          Fma(hn::LoadU(DF(), to + c * kVecLanes), keep, sums.v[r][c]), DF(), to + c * kVecLanes);
+      // A row that sees nothing keeps its state: o * 1 + 0 would turn -0 into +0.
+      if (rows.last[r] == 0 && !p.is_first) continue;
+      AddSums(p, r, sums, p.out + static_cast<size_t>(r) * p.out_stride + column * kVecLanes);
     }
   }
 }
