@@ -12,14 +12,12 @@
 #include "model/forward_buffers.h"
 #include "model/product_items.h"
 #include "model/rope_angles.h"
+#include "model/row_blocks.h"
 #include "model/step_plan.h"
 
 namespace quire {
 namespace {
 
-// Where a step has at most so many values in its rows (or one row), whoever ends a stage last does
-// the work over rows that follows: that takes less time than a barrier more.
-constexpr int kTailValues = 16 << 10;
 // Rows of an item of the stages that walk over rows.
 constexpr int kItemRows = 8;
 RopePairs PairsOf(RopePairing pairing) {
@@ -44,8 +42,7 @@ class ForwardPass::Step {
         items_(linear_, num_threads),
         plan_(shape_, options, num_threads),
         buffers_(std::move(buffers)),
-        scratch_(num_threads),
-        head_parts_done_(static_cast<size_t>(shape_.num_kv_heads)) {
+        scratch_(num_threads) {
     for (const RopeShape& rope : shape_.ropes)
       ropes_.emplace_back(rope, model.weights().rope_freqs);
   }
@@ -56,7 +53,9 @@ class ForwardPass::Step {
     bad_layer_.store(-1, std::memory_order_relaxed);
     team.Run([&](int worker) {
       StageEmbed(team);
-      for (int layer = 0; layer < shape_.num_layers; ++layer) RunLayer(team, worker, layer);
+      uint32_t items_before = 0;  // of one block of rows
+      for (int layer = 0; layer < shape_.num_layers; ++layer)
+        RunLayer(team, worker, layer, items_before);
       if (logits != nullptr && !plan_.logit_rows().empty()) ComputeLogits(team, logits);
     });
     if (const int layer = bad_layer_.load(); layer >= 0)
@@ -76,7 +75,7 @@ class ForwardPass::Step {
     plan_.Build(sequences);
     num_rows_ = plan_.num_rows();
     QUIRE_CHECK(num_rows_ > 0 && static_cast<uint32_t>(num_rows_) <= options_.max_rows);
-    is_small_ = num_rows_ == 1 || num_rows_ * shape_.embedding_length <= kTailValues;
+    blocks_.Build(num_rows_);
     QUIRE_RETURN_IF_ERROR(Grow(workspace_, plan_.workspace_floats()));
     for (AnonymousMemory& scratch : scratch_)
       QUIRE_RETURN_IF_ERROR(Grow(scratch, plan_.scratch_floats()));
@@ -90,7 +89,8 @@ class ForwardPass::Step {
     return OkStatus();
   }
 
-  void RunLayer(ThreadTeam& team, int worker, int index) {
+  // Five stages, each of which ends with a barrier.
+  void RunLayer(ThreadTeam& team, int worker, int index, uint32_t& items_before) {
     const std::span<const LayerWeights> layers = model_.weights().layers;
     const LayerWeights& layer = layers[index];
     // Norms of the branches' own outputs, and the norm of what the next layer reads.
@@ -100,22 +100,23 @@ class ForwardPass::Step {
     const bool is_last = index + 1 == shape_.num_layers;
     const float* next_norm = is_last ? nullptr : layers[index + 1].attn_norm.data();
 
-    StageQkv(team, index, layer);
+    StageQkv(team, index, layer, items_before);
     StageAttend(team, worker, index);
-    StageBranch(team, Attended(), layer.attn_output, attention_norm, layer.ffn_norm.data());
+    StageBranch(team, Attended(), layer.attn_output, attention_norm, layer.ffn_norm.data(),
+                items_before);
     StageGateUp(team, layer);
-    StageBranch(team, Gate(), layer.ffn_down, ffn_norm, next_norm);
+    StageBranch(team, Gate(), layer.ffn_down, ffn_norm, next_norm, items_before);
   }
 
   // What the products read.
   Activations Normed(int num_rows) {
-    return Describe(buffers_.normed, num_rows, shape_.embedding_length, buffers_.int8);
+    return Describe(buffers_.normed, num_rows, shape_.embedding_length, buffers_.normed_int8);
   }
   Activations Attended() {
-    return Describe(buffers_.attended, num_rows_, shape_.attention_columns(), buffers_.int8);
+    return Describe(buffers_.attended, num_rows_, shape_.attention_columns(), buffers_.branch_int8);
   }
   Activations Gate() {
-    return Describe(buffers_.gate, num_rows_, shape_.feed_forward_length, buffers_.gate_int8);
+    return Describe(buffers_.gate, num_rows_, shape_.feed_forward_length, buffers_.branch_int8);
   }
 
   Activations Describe(const float* rows, int num_rows, int num_cols, Int8Buffer& int8) {
@@ -137,22 +138,6 @@ class ForwardPass::Step {
     linear_.rms_norm(Row(buffers_.hidden, source, num_cols), weight, num_cols, Epsilon(),
                      Row(buffers_.normed, row, num_cols));
     if (x.int8.codes != nullptr) linear_.quantise_rows(x.rows, num_cols, row, row + 1, x.int8);
-  }
-
-  // Runs item(i) for all items, then tail(begin, end) over the rows. In a small step whoever ends
-  // the last item does the tail; in others it is a stage of its own.
-  template <class Item, class Tail>
-  void StageWithTail(ThreadTeam& team, uint32_t num_items, Item&& item, Tail&& tail) {
-    if (!is_small_) {
-      team.ForEach(num_items, item);
-      return StageRows(team, num_rows_, tail);
-    }
-    team.ForEach(num_items, [&](uint32_t i) {
-      item(i);
-      if (items_done_.fetch_add(1, std::memory_order_acq_rel) + 1 < num_items) return;
-      items_done_.store(0, std::memory_order_relaxed);  // for the next stage, behind the barrier
-      tail(0, num_rows_);
-    });
   }
 
   template <class Work>
@@ -182,54 +167,36 @@ class ForwardPass::Step {
   }
 
   // q, k and v of all rows; then head norms and rope, and K and V go to their pages.
-  void StageQkv(ThreadTeam& team, int index, const LayerWeights& layer) {
+  void StageQkv(ThreadTeam& team, int index, const LayerWeights& layer, uint32_t& items_before) {
     const Activations x = Normed(num_rows_);
     const Product products[] = {
         {&layer.attn_q, buffers_.q}, {&layer.attn_k, buffers_.k}, {&layer.attn_v, buffers_.v}};
-    const auto& appends = plan_.appends();
-    if (!is_small_) {
-      StageMultiply(team, x, products);
-      const auto heads = static_cast<uint32_t>(shape_.num_kv_heads);
-      team.ForEach(static_cast<uint32_t>(appends.size()) * heads, [&](uint32_t i) {
-        RotateAndAppend(index, static_cast<int>(i % heads), appends[i / heads]);
-      });
-      return;
-    }
-    // Whoever ends the last item that has rows of a KV head's q, k or v goes on with that head.
-    const int rows_of_head[] = {shape_.group_size() * shape_.head_dim_k, shape_.head_dim_k,
-                                shape_.head_dim_v};
-    team.ForEach(items_.Count(products), [&](uint32_t item) {
-      const auto [p, begin, end] = items_.Multiply(x, products, item);
-      for (int head = begin / rows_of_head[p]; head * rows_of_head[p] < end; ++head) {
-        uint32_t num_parts = 0;
-        for (int i = 0; i < 3; ++i) {
-          const int per_item = items_.RowsPerItem(products[i].layer->matrix);
-          const int first = head * rows_of_head[i], last = first + rows_of_head[i] - 1;
-          num_parts += static_cast<uint32_t>(last / per_item - first / per_item + 1);
-        }
-        const std::atomic_ref<uint32_t> done(head_parts_done_[static_cast<size_t>(head)]);
-        if (done.fetch_add(1, std::memory_order_acq_rel) + 1 < num_parts) continue;
-        done.store(0, std::memory_order_relaxed);  // for the next layer, behind barriers
-        for (const StepPlan::Append& append : appends) RotateAndAppend(index, head, append);
-      }
-    });
+    blocks_.RunStage(
+        team, items_.Count(products), items_before,
+        [&](int block, uint32_t item) { MultiplyBlock(x, block, products, item); },
+        [&](int begin, int end) {
+          plan_.ForEachAppend(begin, end, [&](const StepPlan::Append& append) {
+            for (int head = 0; head < shape_.num_kv_heads; ++head)
+              RotateAndAppend(index, head, append);
+          });
+        });
   }
 
-  void StageMultiply(ThreadTeam& team, const Activations& x, std::span<const Product> products) {
-    team.ForEach(items_.Count(products),
-                 [&](uint32_t item) { items_.Multiply(x, products, item); });
+  void MultiplyBlock(const Activations& x, int block, std::span<const Product> products,
+                     uint32_t item) {
+    items_.Multiply(x, blocks_.Begin(block), blocks_.End(block), products, item);
   }
 
   // The residual stream takes a branch's last product: += layer(x), or += norm(layer(x)) with
   // `own_norm`. Then `next_norm`, unless null, makes of it what the next products read.
   void StageBranch(ThreadTeam& team, const Activations& x, const LinearLayer& layer,
-                   const float* own_norm, const float* next_norm) {
+                   const float* own_norm, const float* next_norm, uint32_t& items_before) {
     const int num_cols = shape_.embedding_length;
     const Product products[] = {{&layer, own_norm != nullptr ? buffers_.normed : buffers_.hidden,
                                  /*accumulate=*/own_norm == nullptr}};
-    if (own_norm == nullptr && next_norm == nullptr) return StageMultiply(team, x, products);
-    StageWithTail(
-        team, items_.Count(products), [&](uint32_t item) { items_.Multiply(x, products, item); },
+    blocks_.RunStage(
+        team, items_.Count(products), items_before,
+        [&](int block, uint32_t item) { MultiplyBlock(x, block, products, item); },
         [&](int begin, int end) {
           for (int row = begin; row < end; ++row) {
             if (own_norm != nullptr)
@@ -281,23 +248,35 @@ class ForwardPass::Step {
     WindowPlan& window = plan_.of_layer(layer);
     const AttentionPlan& plan = window.plan();
     uint64_t chunks = 0;
+    const Activations x = Attended();
+    // The columns of a KV head's queries are whole blocks of codes: each item makes its own.
+    const bool in_items = shape_.group_size() * shape_.head_dim_v % kActivationBlock == 0;
+    const auto finish = [&](const auto& item) {
+      if (x.int8.codes == nullptr || !in_items) return;
+      const uint32_t first = plan.sequences()[item.sequence].first_row + item.row_offset;
+      const int blocks = shape_.group_size() * shape_.head_dim_v / kActivationBlock;
+      const int block = static_cast<int>(item.kv_head) * blocks;
+      linear_.quantise_blocks(x.rows, x.row_stride, static_cast<int>(first),
+                              static_cast<int>(first + item.num_rows), block, block + blocks,
+                              x.int8);
+    };
     const auto run_item = [&](uint32_t item) {
       chunks += attention_
                     .run_item(plan, item, static_cast<uint32_t>(layer), buffers_.q,
                               buffers_.attended, workspace, scratch)
                     .chunks_read;
-      if (const int merge = window.FinishPart(item); merge >= 0)
-        attention_.merge_item(plan, static_cast<uint32_t>(merge), workspace, buffers_.attended,
-                              scratch);
+      if (!plan.items()[item].is_partial) return finish(plan.items()[item]);
+      const int merge = window.FinishPart(item);
+      if (merge < 0) return;
+      attention_.merge_item(plan, static_cast<uint32_t>(merge), workspace, buffers_.attended,
+                            scratch);
+      finish(plan.merge_items()[static_cast<size_t>(merge)]);
     };
-    const Activations x = Attended();
-    if (x.int8.codes == nullptr) {
-      team.ForEach(plan.num_items(), run_item);
-    } else {
-      StageWithTail(team, plan.num_items(), run_item, [&](int begin, int end) {
+    team.ForEach(plan.num_items(), run_item);
+    if (x.int8.codes != nullptr && !in_items)
+      StageRows(team, num_rows_, [&](int begin, int end) {
         linear_.quantise_rows(x.rows, x.row_stride, begin, end, x.int8);
       });
-    }
     num_chunks_read_.fetch_add(chunks, std::memory_order_relaxed);
   }
 
@@ -316,7 +295,8 @@ class ForwardPass::Step {
     team.ForEach(NumItems(num_panels, per_item), [&](uint32_t item) {
       const int begin = static_cast<int>(item) * per_item;
       const int end = std::min(begin + per_item, num_panels);
-      for (const Product& product : {gate, up}) items_.MultiplyPanels(x, product, begin, end);
+      for (const Product& product : {gate, up})
+        items_.MultiplyPanels(x, 0, num_rows_, product, begin, end);
       const int first = begin * PackedMatrix::kPanelRows;
       const int last = std::min(end * PackedMatrix::kPanelRows, num_cols);
       for (int row = 0; row < num_rows_; ++row) {
@@ -337,7 +317,9 @@ class ForwardPass::Step {
         NormRow(static_cast<int>(rows[i]), model_.weights().output_norm.data(), i, num_rows);
     });
     const Product output[] = {{&model_.weights().output, logits}};
-    StageMultiply(team, Normed(num_rows), output);
+    const Activations x = Normed(num_rows);
+    team.ForEach(items_.Count(output),
+                 [&](uint32_t item) { items_.Multiply(x, 0, num_rows, output, item); });
   }
 
   static float* Row(float* rows, size_t row, int num_cols) {
@@ -364,9 +346,7 @@ class ForwardPass::Step {
 
   // Of the step.
   int num_rows_ = 0;
-  bool is_small_ = false;
-  std::atomic<uint32_t> items_done_{0};
-  std::vector<uint32_t> head_parts_done_;  // of each KV head; atomic while a step runs
+  RowBlocks blocks_;
   std::atomic<int> bad_layer_{-1};
 
   std::atomic<uint64_t> num_saturated_{0}, num_chunks_read_{0};
