@@ -86,6 +86,20 @@ TEST(Tokenizer, BosAndEosComeWhereTheVocabularyAddsThem) {
   EXPECT_EQ(MustEncode(spm, "hello", {.add_special = true}).front(), 1);
 }
 
+TEST(Tokenizer, BosIsTheDefaultOfSomePretokenizersAndTheFileDecides) {
+  for (const char* pre : {"llama-bpe", "tekken"}) {
+    Vocabulary vocabulary = SmallBpeVocabulary();
+    vocabulary.pre = pre;
+    EXPECT_THAT(MustEncode(MustCreate(vocabulary), "a", {.add_special = true}),
+                ElementsAre(*vocabulary.bos, 'a'));
+    vocabulary.add_bos = false;
+    EXPECT_THAT(MustEncode(MustCreate(vocabulary), "a", {.add_special = true}), ElementsAre('a'));
+  }
+  Vocabulary vocabulary = SmallBpeVocabulary();
+  vocabulary.pre = "qwen2";
+  EXPECT_THAT(MustEncode(MustCreate(vocabulary), "a", {.add_special = true}), ElementsAre('a'));
+}
+
 TEST(Tokenizer, TextOfAMessageNeverBecomesAControlToken) {
   const Tokenizer tokenizer = MustCreate(SmallBpeVocabulary());
   const TokenId start = *tokenizer.bos(), end = *tokenizer.eos();
