@@ -267,6 +267,21 @@ TEST(Tokenizer, WithoutASpacePrefixNoSpaceFollowsASpecialToken) {
   EXPECT_EQ(tokenizer.Text(ids[1]), "hell");
 }
 
+// The ids are llama.cpp's.
+TEST(Tokenizer, Phi3DropsWhiteSpaceAfterItsSpecialTokens) {
+  const auto path = SharedData("tokenizer/ggml-vocab-phi-3.gguf");
+  if (!path) GTEST_SKIP() << "no shared data";
+  Vocabulary vocabulary = VocabularyOfGguf(*path);
+  vocabulary.drops_space_after_special = true;
+  const Tokenizer tokenizer = MustCreate(vocabulary);
+  const EncodeOptions special = {.parse_special = true};
+  EXPECT_THAT(MustEncode(tokenizer, "<|user|>\nHi there<|end|>\n<|assistant|>\n", special),
+              ElementsAre(32010, 6324, 727, 32007, 32001));
+  EXPECT_THAT(
+      MustEncode(tokenizer, "<s> a<unk> b</s> \t\n c<|endoftext|>  d<|end|> \u00A0e", special),
+      ElementsAre(1, 29871, 263, 0, 29871, 289, 2, 274, 32000, 259, 270, 32007, 20246, 29872));
+}
+
 // TOK-05.
 TEST(Tokenizer, Phi3StopsAtTheEndOfAMessageToo) {
   const auto path = SharedData("tokenizer/ggml-vocab-phi-3.gguf");
