@@ -173,6 +173,9 @@ TEST(Detokenizer, KnownTroublesOfStories260K) {
   EXPECT_EQ(*Decode(tokenizer, Ids{1, 410, 317}), " Lily");
   EXPECT_EQ(*Decode(tokenizer, Ids{403, 317}), "Once Lily");
   EXPECT_EQ(*Decode(tokenizer, Ids{317, 13}), "Lily\n");
+  // The end of the greedy answer to "Once upon a time".
+  EXPECT_EQ(*Decode(tokenizer, Ids{432, 398, 312, 286, 267, 414, 270, 333, 415, 426, 13, 438, 310}),
+            ", but it was too high.\nLily");
   EXPECT_EQ(*Decode(tokenizer, Ids{410, 243, 162}), "\uFFFD");
 }
 

@@ -80,6 +80,15 @@ std::string WithSpaces(std::string_view text) {
   return spaced;
 }
 
+// Where `text` goes on after the special token `token`, which ends at `end`, in a vocabulary that
+// drops white space there. Tokens that stand between texts, not between parts of a chat, keep it.
+size_t EndWithSpace(std::string_view token, std::string_view text, size_t end, size_t limit) {
+  if (token == "<unk>" || token == "<s>" || token == "<|endoftext|>") return end;
+  constexpr std::string_view kSpaces = " \t\n\v\f\r";
+  while (end < limit && kSpaces.find(text[end]) != kSpaces.npos) ++end;
+  return end;
+}
+
 // Sorted, and joined where they overlap.
 StatusOr<std::vector<ByteRange>> Sorted(std::span<const ByteRange> ranges, size_t text_bytes) {
   std::vector<ByteRange> sorted;
@@ -176,10 +185,14 @@ StatusOr<std::vector<TokenId>> Tokenizer::Encode(std::string_view text,
   // since each is the first or follows a special token.
   const auto encode_all = [&](const auto& encode) {
     size_t at = 0;
-    for (const SpecialTokens::Cut& cut : cuts) {
+    for (size_t i = 0; i < cuts.size(); ++i) {
+      const SpecialTokens::Cut& cut = cuts[i];
       QUIRE_RETURN_IF_ERROR(encode(text.substr(at, cut.begin - at)));
       ids.push_back(cut.id);
       at = cut.end;
+      if (!vocabulary_.drops_space_after_special) continue;
+      at = EndWithSpace(Text(cut.id), text, at,
+                        i + 1 < cuts.size() ? cuts[i + 1].begin : text.size());
     }
     return encode(text.substr(at));
   };

@@ -86,6 +86,20 @@ TEST(Tokenizer, BosAndEosComeWhereTheVocabularyAddsThem) {
   EXPECT_EQ(MustEncode(spm, "hello", {.add_special = true}).front(), 1);
 }
 
+TEST(Tokenizer, BosIsTheDefaultOfSomePretokenizersAndTheFileDecides) {
+  for (const char* pre : {"llama-bpe", "tekken"}) {
+    Vocabulary vocabulary = SmallBpeVocabulary();
+    vocabulary.pre = pre;
+    EXPECT_THAT(MustEncode(MustCreate(vocabulary), "a", {.add_special = true}),
+                ElementsAre(*vocabulary.bos, 'a'));
+    vocabulary.add_bos = false;
+    EXPECT_THAT(MustEncode(MustCreate(vocabulary), "a", {.add_special = true}), ElementsAre('a'));
+  }
+  Vocabulary vocabulary = SmallBpeVocabulary();
+  vocabulary.pre = "qwen2";
+  EXPECT_THAT(MustEncode(MustCreate(vocabulary), "a", {.add_special = true}), ElementsAre('a'));
+}
+
 TEST(Tokenizer, TextOfAMessageNeverBecomesAControlToken) {
   const Tokenizer tokenizer = MustCreate(SmallBpeVocabulary());
   const TokenId start = *tokenizer.bos(), end = *tokenizer.eos();
@@ -251,6 +265,21 @@ TEST(Tokenizer, WithoutASpacePrefixNoSpaceFollowsASpecialToken) {
   const auto ids = MustEncode(tokenizer, "<s>hell</s>", {.parse_special = true});
   ASSERT_EQ(ids.size(), 3u);
   EXPECT_EQ(tokenizer.Text(ids[1]), "hell");
+}
+
+// The ids are llama.cpp's.
+TEST(Tokenizer, Phi3DropsWhiteSpaceAfterItsSpecialTokens) {
+  const auto path = SharedData("tokenizer/ggml-vocab-phi-3.gguf");
+  if (!path) GTEST_SKIP() << "no shared data";
+  Vocabulary vocabulary = VocabularyOfGguf(*path);
+  vocabulary.drops_space_after_special = true;
+  const Tokenizer tokenizer = MustCreate(vocabulary);
+  const EncodeOptions special = {.parse_special = true};
+  EXPECT_THAT(MustEncode(tokenizer, "<|user|>\nHi there<|end|>\n<|assistant|>\n", special),
+              ElementsAre(32010, 6324, 727, 32007, 32001));
+  EXPECT_THAT(
+      MustEncode(tokenizer, "<s> a<unk> b</s> \t\n c<|endoftext|>  d<|end|> \u00A0e", special),
+      ElementsAre(1, 29871, 263, 0, 29871, 289, 2, 274, 32000, 259, 270, 32007, 20246, 29872));
 }
 
 // TOK-05.

@@ -50,6 +50,7 @@ void CheckText(const Tokenizer& tokenizer, std::string_view text, uint8_t option
 Vocabulary AnyVocabulary(VocabularyKind kind, std::string_view pre, std::string_view bytes) {
   VocabularyBuilder builder(kind);
   builder.fields().pre = pre;
+  builder.fields().drops_space_after_special = bytes.size() % 2 == 0;
   size_t num_merges = 0;  // each looks through all tokens
   while (!bytes.empty()) {
     std::string_view line = bytes.substr(0, bytes.find('\n'));
