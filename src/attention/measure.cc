@@ -1,8 +1,7 @@
 #include "attention/measure.h"
 
-#include <time.h>
-
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -17,12 +16,6 @@ constexpr uint32_t kHeadsInMemory = 4;
 constexpr int64_t kPeakRounds = 20'000;
 // A sample is short, so that some are free of neighbours, and long beside the clock's steps.
 constexpr double kSampleMacs = 2e7;
-
-double SecondsOf(clockid_t clock) {
-  timespec t;
-  clock_gettime(clock, &t);
-  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-}
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -88,10 +81,9 @@ AttentionMeter::AttentionMeter(InstructionSet set, int num_threads)
 
 template <class Job>
 double AttentionMeter::Seconds(Job&& job) {
-  const clockid_t clock = team_.num_threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
-  const double start = SecondsOf(clock);
+  const auto start = std::chrono::steady_clock::now();
   team_.Run(job);
-  return SecondsOf(clock) - start;
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 double AttentionMeter::MacsPerSecond() {

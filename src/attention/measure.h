@@ -55,7 +55,7 @@ class AttentionMeter {
   StatusOr<AttentionSpeed> Measure(const AttentionTest& test, int repetitions);
 
  private:
-  // Runs job(worker) on all workers. One thread: its CPU time; more: wall time.
+  // Wall time of job(worker) on all workers: virtual machines misjudge CPU time by tens of percent.
   template <class Job>
   double Seconds(Job&& job);
   double MacsPerSecond();

@@ -310,17 +310,22 @@ struct SoftmaxRows {
   float* keep;    // [16], becomes the factor for what row r has summed so far
 };
 
-// Blocks of 16 tokens whose exponentials are computed side by side.
-inline constexpr uint32_t kExpBlocks = kVecs > 2 ? 1 : 4 / kVecs;
+// Blocks of 16 tokens whose exponentials are computed side by side: two vectors hide each other's
+// latency, and leave registers for the sum (measured: four are no faster).
+inline constexpr uint32_t kExpBlocks = kVecs == 1 ? 2 : 1;
 
-// s = 2^(s - max) in kBlocks blocks.
+// s = 2^(s - max) in kBlocks blocks; returns sum + those.
 template <uint32_t kBlocks>
-HWY_INLINE void WeighBlocks(float* s, VF max) {
+HWY_INLINE F32x16 WeighBlocks(float* s, VF max, F32x16 sum) {
   VF x[kBlocks * kVecs];
   for (size_t i = 0; i < kBlocks * kVecs; ++i)
-    x[i] = hn::Sub(hn::LoadU(DF(), s + i * kVecLanes), max);
-  Exp2(x);
-  for (size_t i = 0; i < kBlocks * kVecs; ++i) hn::StoreU(x[i], DF(), s + i * kVecLanes);
+    x[i] = hn::Sub(max, hn::LoadU(DF(), s + i * kVecLanes));
+  Exp2Minus(x);
+  for (size_t i = 0; i < kBlocks * kVecs; ++i) {
+    sum.v[i % kVecs] = hn::Add(sum.v[i % kVecs], x[i]);
+    hn::StoreU(x[i], DF(), s + i * kVecLanes);
+  }
+  return sum;
 }
 
 // Scores of tokens [begin, end), from a multiple of 16 on, to weights relative to the maximum so
@@ -345,25 +350,27 @@ HWY_NOINLINE void Softmax(const SoftmaxRows& t, const StepRows& rows) {
     step[r] = t.max[r] - max;
     t.max[r] = max;
   }
-  for (int r = 0; r < t.num_rows; ++r) {
-    float* s = t.scores + static_cast<size_t>(r) * kScoreStride;
-    const VF max = hn::Set(DF(), t.max[r]);
-    uint32_t token = begin;
-    for (; token + 16 * kExpBlocks <= end; token += 16 * kExpBlocks)
-      WeighBlocks<kExpBlocks>(s + token, max);
-    for (; token < end; token += 16) WeighBlocks<1>(s + token, max);
-  }
   Store16(Exp2x16(Load16(step)), t.keep);
   for (int r = 0; r < t.num_rows; ++r) {
     float* s = t.scores + static_cast<size_t>(r) * kScoreStride;
+    const VF max = hn::Set(DF(), t.max[r]);
     F32x16 sum = Zero16();
-    for (uint32_t token = begin; token < end; token += 16) {
-      F32x16 p = Load16(s + token);
-      if (is_cut(r, token)) {
-        p = Select16(token, rows.first[r], rows.last[r], p, 0.0f);
+    uint32_t token = begin;
+    if constexpr (kRagged) {
+      for (; token < end; token += 16) {
+        if (!is_cut(r, token)) {
+          sum = WeighBlocks<1>(s + token, max, sum);
+          continue;
+        }
+        WeighBlocks<1>(s + token, max, sum);
+        const F32x16 p = Select16(token, rows.first[r], rows.last[r], Load16(s + token), 0.0f);
         Store16(p, s + token);
+        sum = Add16(sum, p);
       }
-      sum = Add16(sum, p);
+    } else {
+      for (; token + 16 * kExpBlocks <= end; token += 16 * kExpBlocks)
+        sum = WeighBlocks<kExpBlocks>(s + token, max, sum);
+      if (kExpBlocks > 1 && token < end) sum = WeighBlocks<1>(s + token, max, sum);
     }
     float* sums = t.sums + r * 16;
     Store16(Fma16(Load16(sums), Set16(t.keep[r]), sum), sums);

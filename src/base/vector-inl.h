@@ -178,38 +178,40 @@ HWY_INLINE void FmaTerm(const VF (&x)[N], float term, VF (&p)[N]) {
   for (size_t i = 0; i < N; ++i) p[i] = Fma(p[i], x[i], hn::Set(DF(), term));
 }
 
-// 2^x of N vectors, x <= 127, relative error below 3e-7; exactly 1 at 0, so a softmax whose maximum
-// did not change rescales no bit. x below -126 is taken as -126: the caller selects masked lanes
-// away. Several vectors at once hide the latency of the polynomial.
+// 2^-y of N vectors, y >= -127, relative error below 3e-7; exactly 1 at 0, so a softmax whose
+// maximum did not change rescales no bit. y above 126 is taken as 126: the caller selects masked
+// lanes away. Several vectors at once hide the latency of the polynomial.
 template <size_t N>
-HWY_INLINE void Exp2(VF (&x)[N]) {
+HWY_INLINE void Exp2Minus(VF (&y)[N]) {
   const DF d;
   const DI di;
   // A sum with 1.5 x 2^23 is rounded to an integer, which then stands in its lowest bits.
   const VF shift = hn::Set(d, 12582912.0f);
   VF shifted[N], p[N];
-  for (size_t i = 0; i < N; ++i) x[i] = hn::Max(x[i], hn::Set(d, -126.0f));
-  for (size_t i = 0; i < N; ++i) shifted[i] = hn::Add(x[i], shift);
-  for (size_t i = 0; i < N; ++i) x[i] = hn::Sub(x[i], hn::Sub(shifted[i], shift));
-  // (2^f - 1) / f on [-0.5, 0.5], minimax: 9.4e-8 of 2^f. The constant term is exactly 1.
-  for (size_t i = 0; i < N; ++i) p[i] = hn::Set(d, 1.326940837e-3f);
-  FmaTerm(x, 9.671294130e-3f, p);
-  FmaTerm(x, 5.550711229e-2f, p);
-  FmaTerm(x, 2.402224690e-1f, p);
-  FmaTerm(x, 6.931470037e-1f, p);
-  FmaTerm(x, 1.0f, p);
+  for (size_t i = 0; i < N; ++i) y[i] = hn::Min(y[i], hn::Set(d, 126.0f));
+  for (size_t i = 0; i < N; ++i) shifted[i] = hn::Sub(shift, y[i]);
+  for (size_t i = 0; i < N; ++i) y[i] = hn::Add(y[i], hn::Sub(shifted[i], shift));
+  // (2^-f - 1) / f on [-0.5, 0.5], minimax: 9.4e-8 of 2^-f. The constant term is exactly 1.
+  for (size_t i = 0; i < N; ++i)
+    p[i] = Fma(y[i], hn::Set(d, -1.326940837e-3f), hn::Set(d, 9.671294130e-3f));
+  FmaTerm(y, -5.550711229e-2f, p);
+  FmaTerm(y, 2.402224690e-1f, p);
+  FmaTerm(y, -6.931470037e-1f, p);
+  FmaTerm(y, 1.0f, p);
   for (size_t i = 0; i < N; ++i) {
     const VI exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted[i]));
-    x[i] = hn::BitCast(d, hn::Add(hn::BitCast(di, p[i]), exponent));
+    y[i] = hn::BitCast(d, hn::Add(hn::BitCast(di, p[i]), exponent));
   }
 }
+// 2^x for x <= 127.
 HWY_INLINE VF Exp2(VF x) {
-  VF one[1] = {x};
-  Exp2(one);
-  return one[0];
+  VF minus[1] = {hn::Neg(x)};
+  Exp2Minus(minus);
+  return minus[0];
 }
 HWY_INLINE F32x16 Exp2x16(F32x16 x) {
-  Exp2(x.v);
+  for (size_t i = 0; i < kVecs; ++i) x.v[i] = hn::Neg(x.v[i]);
+  Exp2Minus(x.v);
   return x;
 }
 
