@@ -22,10 +22,6 @@ namespace {
 constexpr int kTailValues = 16 << 10;
 // Rows of an item of the stages that walk over rows.
 constexpr int kItemRows = 8;
-RopePairs PairsOf(RopePairing pairing) {
-  return pairing == RopePairing::kInterleaved ? RopePairs::kInterleaved : RopePairs::kHalves;
-}
-
 int NumItems(int count, int per_item) { return (count + per_item - 1) / per_item; }
 
 }  // namespace
@@ -51,7 +47,7 @@ class ForwardPass::Step {
   }
 
   Status Run(ThreadTeam& team, std::span<const ForwardSequence> sequences, float* logits) {
-    QUIRE_CHECK(team.num_threads() == NumThreads());
+    QUIRE_CHECK(team.num_threads() == static_cast<int>(scratch_.size()));
     QUIRE_RETURN_IF_ERROR(BuildPlan(sequences));
     bad_layer_.store(-1, std::memory_order_relaxed);
     team.Run([&](int worker) {
@@ -75,7 +71,7 @@ class ForwardPass::Step {
   Status BuildPlan(std::span<const ForwardSequence> sequences) {
     plan_.Build(sequences);
     num_rows_ = plan_.num_rows();
-    QUIRE_CHECK(num_rows_ > 0 && static_cast<uint32_t>(num_rows_) <= options_.max_rows);
+    QUIRE_CHECK(num_rows_ > 0 && num_rows_ <= static_cast<int>(options_.max_rows));
     is_small_ = num_rows_ == 1 || num_rows_ * shape_.embedding_length <= kTailValues;
     QUIRE_RETURN_IF_ERROR(Grow(workspace_, plan_.workspace_floats()));
     for (AnonymousMemory& scratch : scratch_)
@@ -93,12 +89,11 @@ class ForwardPass::Step {
   void RunLayer(ThreadTeam& team, int worker, int index) {
     const std::span<const LayerWeights> layers = model_.weights().layers;
     const LayerWeights& layer = layers[index];
-    // Norms of the branches' own outputs, and the norm of what the next layer reads.
     const bool sandwich = architecture_.norm_placement == NormPlacement::kSandwich;
     const float* attention_norm = sandwich ? layer.post_attention_norm.data() : nullptr;
     const float* ffn_norm = sandwich ? layer.post_ffw_norm.data() : nullptr;
-    const bool is_last = index + 1 == shape_.num_layers;
-    const float* next_norm = is_last ? nullptr : layers[index + 1].attn_norm.data();
+    const float* next_norm =
+        index + 1 < shape_.num_layers ? layers[index + 1].attn_norm.data() : nullptr;
 
     StageQkv(team, index, layer);
     StageAttend(team, worker, index);
@@ -119,18 +114,17 @@ class ForwardPass::Step {
   }
 
   Activations Describe(const float* rows, int num_rows, int num_cols, Int8Buffer& int8) {
-    Activations x;
-    x.num_rows = num_rows;
-    x.num_cols = num_cols;
-    x.rows = rows;
-    x.row_stride = num_cols;
+    Activations x{.num_rows = num_rows,
+                  .num_cols = num_cols,
+                  .rows = rows,
+                  .row_stride = num_cols,
+                  .int8 = {}};
     if (options_.activations == ActivationForm::kInt8 && num_cols % kActivationBlock == 0)
       x.int8 = int8.Rows(num_cols);
     return x;
   }
 
-  // Row `source` of `hidden`, normalised into row `row` of `normed`, in the form that products
-  // read.
+  // Row `source` of `hidden`, normalised into row `row` of `normed`, also as codes.
   void NormRow(int source, const float* weight, int row) {
     const int num_cols = shape_.embedding_length;
     const Activations x = Normed(num_rows_);
@@ -186,31 +180,29 @@ class ForwardPass::Step {
     const Activations x = Normed(num_rows_);
     const Product products[] = {
         {&layer.attn_q, buffers_.q}, {&layer.attn_k, buffers_.k}, {&layer.attn_v, buffers_.v}};
-    const auto& appends = plan_.appends();
-    if (!is_small_) {
+    // Rows of each product that belong to one KV head.
+    const int head_rows[] = {shape_.group_size() * shape_.head_dim_k, shape_.head_dim_k,
+                             shape_.head_dim_v};
+    const bool is_small = num_rows_ * (head_rows[0] + head_rows[1] + head_rows[2]) <= kTailValues;
+    if (!is_small && num_rows_ > 1) {
       StageMultiply(team, x, products);
       const auto heads = static_cast<uint32_t>(shape_.num_kv_heads);
-      team.ForEach(static_cast<uint32_t>(appends.size()) * heads, [&](uint32_t i) {
-        RotateAndAppend(index, static_cast<int>(i % heads), appends[i / heads]);
+      return team.ForEach(static_cast<uint32_t>(plan_.appends().size()) * heads, [&](uint32_t i) {
+        RotateAndAppend(index, static_cast<int>(i % heads), plan_.appends()[i / heads]);
       });
-      return;
     }
-    // Whoever ends the last item that has rows of a KV head's q, k or v goes on with that head.
-    const int rows_of_head[] = {shape_.group_size() * shape_.head_dim_k, shape_.head_dim_k,
-                                shape_.head_dim_v};
+    // Whoever ends the last item that has rows of a head goes on with that head.
     team.ForEach(items_.Count(products), [&](uint32_t item) {
       const auto [p, begin, end] = items_.Multiply(x, products, item);
-      for (int head = begin / rows_of_head[p]; head * rows_of_head[p] < end; ++head) {
+      for (int head = begin / head_rows[p]; head * head_rows[p] < end; ++head) {
         uint32_t num_parts = 0;
-        for (int i = 0; i < 3; ++i) {
-          const int per_item = items_.RowsPerItem(products[i].layer->matrix);
-          const int first = head * rows_of_head[i], last = first + rows_of_head[i] - 1;
-          num_parts += static_cast<uint32_t>(last / per_item - first / per_item + 1);
-        }
+        for (int i = 0; i < 3; ++i)
+          num_parts += items_.CountOver(products[i].layer->matrix, head * head_rows[i],
+                                        (head + 1) * head_rows[i]);
         const std::atomic_ref<uint32_t> done(head_parts_done_[static_cast<size_t>(head)]);
         if (done.fetch_add(1, std::memory_order_acq_rel) + 1 < num_parts) continue;
         done.store(0, std::memory_order_relaxed);  // for the next layer, behind barriers
-        for (const StepPlan::Append& append : appends) RotateAndAppend(index, head, append);
+        for (const StepPlan::Append& append : plan_.appends()) RotateAndAppend(index, head, append);
       }
     });
   }
@@ -272,7 +264,7 @@ class ForwardPass::Step {
         linear_.rms_norm(head, norm, head_dim, Epsilon(), head);
     const int rope = shape_.layers[index].rope, pairs = ropes_[rope].num_pairs();
     linear_.rope(heads, num_heads, head_dim, 2 * pairs, AnglesOf(buffers_.cos, row, rope, pairs),
-                 AnglesOf(buffers_.sin, row, rope, pairs), PairsOf(architecture_.rope_pairing));
+                 AnglesOf(buffers_.sin, row, rope, pairs), architecture_.rope_pairs);
   }
 
   void StageAttend(ThreadTeam& team, int worker, int layer) {
@@ -280,18 +272,32 @@ class ForwardPass::Step {
     auto* scratch = reinterpret_cast<float*>(scratch_[worker].data());
     WindowPlan& window = plan_.of_layer(layer);
     const AttentionPlan& plan = window.plan();
-    uint64_t chunks = 0;
-    const auto run_item = [&](uint32_t item) {
-      chunks += attention_
-                    .run_item(plan, item, static_cast<uint32_t>(layer), buffers_.q,
-                              buffers_.attended, workspace, scratch)
-                    .chunks_read;
-      if (const int merge = window.FinishPart(item); merge >= 0)
-        attention_.merge_item(plan, static_cast<uint32_t>(merge), workspace, buffers_.attended,
-                              scratch);
-    };
     const Activations x = Attended();
-    if (x.int8.codes == nullptr) {
+    // The columns of an item are whole blocks of codes, but in models with odd heads.
+    const int columns = shape_.group_size() * shape_.head_dim_v;
+    const bool by_item = columns % kActivationBlock == 0, coded = x.int8.codes != nullptr;
+    const auto end_rows = [&](const auto& item) {
+      if (!coded || !by_item) return;
+      const auto row =
+          static_cast<int>(plan.sequences()[item.sequence].first_row + item.row_offset);
+      const int block = static_cast<int>(item.kv_head) * columns / kActivationBlock;
+      linear_.quantise_blocks(x.rows, x.row_stride, row, row + static_cast<int>(item.num_rows),
+                              block, block + columns / kActivationBlock, x.int8);
+    };
+    uint64_t chunks = 0;
+    const auto run_item = [&](uint32_t i) {
+      chunks += attention_
+                    .run_item(plan, i, static_cast<uint32_t>(layer), buffers_.q, buffers_.attended,
+                              workspace, scratch)
+                    .chunks_read;
+      if (!plan.items()[i].is_partial) return end_rows(plan.items()[i]);
+      const int merge = window.FinishPart(i);
+      if (merge < 0) return;
+      attention_.merge_item(plan, static_cast<uint32_t>(merge), workspace, buffers_.attended,
+                            scratch);
+      end_rows(plan.merge_items()[static_cast<size_t>(merge)]);
+    };
+    if (!coded || by_item) {
       team.ForEach(plan.num_items(), run_item);
     } else {
       StageWithTail(team, plan.num_items(), run_item, [&](int begin, int end) {
@@ -331,13 +337,12 @@ class ForwardPass::Step {
 
   void ComputeLogits(ThreadTeam& team, float* logits) {
     const std::span<const uint32_t> rows = plan_.logit_rows();
-    const auto num_rows = static_cast<int>(rows.size());
-    StageRows(team, num_rows, [&](int begin, int end) {
+    StageRows(team, static_cast<int>(rows.size()), [&](int begin, int end) {
       for (int i = begin; i < end; ++i)
         NormRow(static_cast<int>(rows[i]), model_.weights().output_norm.data(), i);
     });
     const Product output[] = {{&model_.weights().output, logits}};
-    StageMultiply(team, Normed(num_rows), output);
+    StageMultiply(team, Normed(static_cast<int>(rows.size())), output);
   }
 
   static float* Row(float* rows, size_t row, int num_cols) {
@@ -347,7 +352,6 @@ class ForwardPass::Step {
     return angles + (row * ropes_.size() + static_cast<size_t>(rope)) * static_cast<size_t>(pairs);
   }
   float Epsilon() const { return static_cast<float>(shape_.rms_epsilon); }
-  int NumThreads() const { return static_cast<int>(scratch_.size()); }
 
   const Model& model_;
   const ModelShape& shape_;

@@ -37,10 +37,13 @@ class ProductItems {
   // Computes one item of all rows of `x`, and says what it was.
   Range Multiply(const Activations& x, std::span<const Product> products, uint32_t item) const;
 
-  // Panels, and rows of the matrix, that an item takes.
+  // Panels of the matrix that an item takes.
   int PanelsPerItem(const PackedMatrix& matrix) const;
-  int RowsPerItem(const PackedMatrix& matrix) const {
-    return PanelsPerItem(matrix) * PackedMatrix::kPanelRows;
+
+  // How many items have some of rows [begin, end) of the matrix.
+  uint32_t CountOver(const PackedMatrix& matrix, int begin, int end) const {
+    const int per_item = PanelsPerItem(matrix) * PackedMatrix::kPanelRows;
+    return static_cast<uint32_t>((end - 1) / per_item - begin / per_item + 1);
   }
 
   // Panels [begin, end) of one product.
