@@ -14,14 +14,13 @@
 #include <vector>
 
 #include "base/status.h"
+#include "linear/kernels.h"
 #include "model/architecture_keys.h"
 #include "model/gguf_header.h"
 #include "model/shape.h"
 
 namespace quire {
 
-// Which two values of a head turn together: (2j, 2j + 1) or (j, j + dimension_count / 2).
-enum class RopePairing { kInterleaved, kHalves };
 // kPre: x += attention(norm x); x += feed_forward(norm x).
 // kSandwich: x += norm(attention(norm x)); x += norm(feed_forward(norm x)).
 enum class NormPlacement { kPre, kSandwich };
@@ -74,7 +73,7 @@ struct TensorRule {
 
 struct Architecture {
   std::string_view name;  // value of general.architecture
-  RopePairing rope_pairing;
+  RopePairs rope_pairs;
   NormPlacement norm_placement;
   HeadNorm head_norm;
   Activation activation;

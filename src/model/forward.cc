@@ -20,9 +20,6 @@ namespace {
 
 // Rows of an item of the stages that walk over rows.
 constexpr int kItemRows = 8;
-RopePairs PairsOf(RopePairing pairing) {
-  return pairing == RopePairing::kInterleaved ? RopePairs::kInterleaved : RopePairs::kHalves;
-}
 
 int NumItems(int count, int per_item) { return (count + per_item - 1) / per_item; }
 
@@ -239,7 +236,7 @@ class ForwardPass::Step {
         linear_.rms_norm(head, norm, head_dim, Epsilon(), head);
     const int rope = shape_.layers[index].rope, pairs = ropes_[rope].num_pairs();
     linear_.rope(heads, num_heads, head_dim, 2 * pairs, AnglesOf(buffers_.cos, row, rope, pairs),
-                 AnglesOf(buffers_.sin, row, rope, pairs), PairsOf(architecture_.rope_pairing));
+                 AnglesOf(buffers_.sin, row, rope, pairs), architecture_.rope_pairs);
   }
 
   void StageAttend(ThreadTeam& team, int worker, int layer) {

@@ -50,7 +50,7 @@ Status ReadOwnKeys(const ArchitectureKeys& keys, ModelShape& shape) {
 
 constinit const Architecture kGemma3 = {
     .name = "gemma3",
-    .rope_pairing = RopePairing::kHalves,
+    .rope_pairs = RopePairs::kHalves,
     .norm_placement = NormPlacement::kSandwich,
     .head_norm = HeadNorm::kRms,
     .activation = Activation::kGeluGate,

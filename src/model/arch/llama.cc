@@ -30,7 +30,7 @@ Status ReadOwnKeys(const ArchitectureKeys& keys, ModelShape& shape) {
 
 constinit const Architecture kLlama = {
     .name = "llama",
-    .rope_pairing = RopePairing::kInterleaved,
+    .rope_pairs = RopePairs::kInterleaved,
     .norm_placement = NormPlacement::kPre,
     .head_norm = HeadNorm::kNone,
     .activation = Activation::kSiluGate,

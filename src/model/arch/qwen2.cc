@@ -19,7 +19,7 @@ Status ReadOwnKeys(const ArchitectureKeys&, ModelShape&) { return OkStatus(); }
 
 constinit const Architecture kQwen2 = {
     .name = "qwen2",
-    .rope_pairing = RopePairing::kHalves,
+    .rope_pairs = RopePairs::kHalves,
     .norm_placement = NormPlacement::kPre,
     .head_norm = HeadNorm::kNone,
     .activation = Activation::kSiluGate,

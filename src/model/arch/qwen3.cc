@@ -20,7 +20,7 @@ Status ReadOwnKeys(const ArchitectureKeys&, ModelShape&) { return OkStatus(); }
 
 constinit const Architecture kQwen3 = {
     .name = "qwen3",
-    .rope_pairing = RopePairing::kHalves,
+    .rope_pairs = RopePairs::kHalves,
     .norm_placement = NormPlacement::kPre,
     .head_norm = HeadNorm::kRms,
     .activation = Activation::kSiluGate,

@@ -1,0 +1,140 @@
+#include "model/step_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "codec/kv_codec.h"
+
+namespace quire {
+namespace {
+
+// Layers with the given windows, 4 query heads and 2 KV heads of 16, pages of 64.
+class StepPlanTest : public ::testing::Test {
+ protected:
+  static ModelShape ShapeWith(const std::vector<int>& windows) {
+    ModelShape shape;
+    shape.num_layers = static_cast<int>(windows.size());
+    shape.num_q_heads = 4;
+    shape.num_kv_heads = 2;
+    shape.head_dim_k = shape.head_dim_v = 16;
+    shape.attention_scale = 0.25;
+    for (const int window : windows) shape.layers.push_back({.window = window});
+    return shape;
+  }
+
+  static ForwardOptions OptionsFor(const ModelShape& shape) {
+    const auto layout = MakeKvLayout({.page_size = 64,
+                                      .num_layers = static_cast<uint32_t>(shape.num_layers),
+                                      .num_kv_heads = 2,
+                                      .head_dim_k = 16,
+                                      .head_dim_v = 16},
+                                     KvCodec::kF16, KvCodec::kF16);
+    EXPECT_TRUE(layout.ok());
+    return {.kv_layout = *layout};
+  }
+
+  // A sequence of `num_tokens` rows after `first_position`; its pages are never looked at.
+  ForwardSequence Sequence(uint32_t first_position, uint32_t num_tokens, uint32_t num_logits = 0) {
+    tokens_.resize(std::max<size_t>(tokens_.size(), 1000), 7);
+    return {.tokens = std::span(tokens_).first(num_tokens),
+            .first_position = first_position,
+            .kv = {.pages = nullptr, .num_pages = 1 << 20},
+            .num_logits = num_logits};
+  }
+
+  std::vector<TokenId> tokens_;
+};
+
+TEST_F(StepPlanTest, LayersOfOneWindowShareAPlan) {
+  const ModelShape shape = ShapeWith({512, 512, 0, 512, 8, 0});
+  StepPlan plan(shape, OptionsFor(shape), 2);
+  const ForwardSequence sequences[] = {Sequence(5000, 3)};
+  plan.Build(sequences);
+  std::map<int, const WindowPlan*> by_window;
+  for (int layer = 0; layer < shape.num_layers; ++layer) {
+    const WindowPlan& own = plan.of_layer(layer);
+    const int window = shape.layers[static_cast<size_t>(layer)].window;
+    EXPECT_EQ(own.window(), static_cast<uint32_t>(window));
+    EXPECT_EQ(own.plan().shape().window, static_cast<uint32_t>(window));
+    const auto [place, is_new] = by_window.emplace(window, &own);
+    EXPECT_EQ(place->second, &own) << layer;
+  }
+  EXPECT_EQ(by_window.size(), 3u);
+  // Windowed items leave out the splits before the window: position 5,000 lies in split 4.
+  const auto first_split = [&](int layer) {
+    uint32_t first = UINT32_MAX;
+    for (const AttentionItem& item : plan.of_layer(layer).plan().items())
+      first = std::min(first, item.first_split);
+    return first;
+  };
+  EXPECT_EQ(first_split(2), 0u);
+  EXPECT_EQ(first_split(4), 4u);
+}
+
+TEST_F(StepPlanTest, RowsAreThoseOfTheSequencesInOrder) {
+  const ModelShape shape = ShapeWith({0});
+  StepPlan plan(shape, OptionsFor(shape), 1);
+  const ForwardSequence sequences[] = {Sequence(10, 2, 1), Sequence(0, 70, 0), Sequence(3, 1, 5)};
+  for (int step = 0; step < 2; ++step) {  // a second step leaves nothing of the first
+    plan.Build(sequences);
+    ASSERT_EQ(plan.num_rows(), 73);
+    EXPECT_EQ(plan.position(1), 11u);
+    EXPECT_EQ(plan.position(2), 0u);
+    EXPECT_EQ(plan.position(72), 3u);
+    EXPECT_EQ(std::vector<uint32_t>(plan.logit_rows().begin(), plan.logit_rows().end()),
+              (std::vector<uint32_t>{1, 72}));
+    std::map<uint32_t, uint32_t> appended;
+    for (int begin = 0; begin < plan.num_rows(); begin += 8) {
+      const int end = std::min(begin + 8, plan.num_rows());
+      plan.ForEachAppend(begin, end, [&](const StepPlan::Append& append) {
+        EXPECT_LE(append.num_rows, 8u);
+        EXPECT_EQ(append.row_offset, appended[append.sequence]);
+        appended[append.sequence] += append.num_rows;
+      });
+    }
+    EXPECT_EQ(appended, (std::map<uint32_t, uint32_t>{{0, 2}, {1, 70}, {2, 1}}));
+  }
+}
+
+// In any order of the items, layer after layer.
+TEST_F(StepPlanTest, AMergeIsReadyWhenItsLastPartEnds) {
+  const ModelShape shape = ShapeWith({0});
+  StepPlan plan(shape, OptionsFor(shape), 8);
+  const ForwardSequence sequences[] = {Sequence(9000, 1), Sequence(20, 1), Sequence(5000, 2)};
+  plan.Build(sequences);
+  WindowPlan& window = plan.of_layer(0);
+  const AttentionPlan& attention = window.plan();
+  ASSERT_GT(attention.num_merge_items(), 1u);
+  for (int layer = 0; layer < 3; ++layer) {
+    std::map<int, uint32_t> splits_of_merge;  // of the parts that ended so far
+    std::map<int, int> num_ready;
+    for (uint32_t i = 0; i < attention.num_items(); ++i) {
+      const uint32_t index = layer == 1 ? attention.num_items() - 1 - i : i;
+      const AttentionItem& item = attention.items()[index];
+      const int ready = window.FinishPart(index);
+      if (!item.is_partial) {
+        EXPECT_EQ(ready, -1);
+        continue;
+      }
+      int own = -1;  // the merge item of its rows
+      for (uint32_t merge = 0; merge < attention.num_merge_items(); ++merge) {
+        const AttentionMergeItem& m = attention.merge_items()[merge];
+        if (m.sequence == item.sequence && m.kv_head == item.kv_head &&
+            m.row_offset == item.row_offset)
+          own = static_cast<int>(merge);
+      }
+      ASSERT_GE(own, 0);
+      splits_of_merge[own] += item.num_splits;
+      const bool complete =
+          splits_of_merge[own] == attention.merge_items()[static_cast<size_t>(own)].num_splits;
+      EXPECT_EQ(ready, complete ? own : -1);
+      if (ready >= 0) ++num_ready[ready];
+    }
+    EXPECT_EQ(num_ready.size(), attention.num_merge_items());
+  }
+}
+
+}  // namespace
+}  // namespace quire
