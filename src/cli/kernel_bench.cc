@@ -4,19 +4,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "attention/kernels.h"
-#include "attention/plan.h"
+#include "attention/measure.h"
 #include "base/ceilings.h"
-#include "base/memory.h"
 #include "base/threads.h"
 #include "linear/kernels.h"
-#include "model/kv_geometry.h"
 
 namespace quire {
 namespace {
@@ -44,8 +40,7 @@ class KernelBench {
         options_(engine.options()),
         team_(options_.num_threads),
         ceilings_(GetCeilings(options_.instruction_set)),
-        linear_(GetLinearKernels(options_.instruction_set)),
-        attention_(GetAttentionKernels(options_.instruction_set)) {
+        linear_(GetLinearKernels(options_.instruction_set)) {
     const ModelWeights& weights = engine.model().weights();
     for (const LayerWeights& layer : weights.layers)
       for (const LinearLayer* linear :
@@ -55,11 +50,10 @@ class KernelBench {
     matrices_[weights.output.matrix.type()].push_back(&weights.output.matrix);
   }
 
-  StatusOr<Json> Run() {
+  StatusOr<Json> Run(bool all_shapes) {
     for (const auto& [type, matrices] : matrices_)
       for (const int rows : {1, 8, 64}) MeasureProducts(type, matrices, rows);
-    for (const uint32_t depth : {1024u, 4096u}) QUIRE_RETURN_IF_ERROR(MeasureAttention(1, depth));
-    for (const uint32_t depth : {0u, 4096u}) QUIRE_RETURN_IF_ERROR(MeasureAttention(64, depth));
+    QUIRE_RETURN_IF_ERROR(MeasureAttention(all_shapes));
     return results_;
   }
 
@@ -155,89 +149,52 @@ class KernelBench {
     });
   }
 
-  // `num_rows` query rows of one sequence after `depth` tokens, one layer after the other, so that
-  // the pages come from memory.
-  Status MeasureAttention(uint32_t num_rows, uint32_t depth) {
-    const uint32_t length = depth + num_rows;
-    QUIRE_ASSIGN_OR_RETURN(const KvLayout layout, Layout());
-    const uint32_t num_pages = (length + layout.page_size - 1) / layout.page_size;
-    QUIRE_ASSIGN_OR_RETURN(AnonymousMemory memory,
-                           AnonymousMemory::Reserve(num_pages * layout.page_bytes() + 256));
-    std::fill_n(memory.data(), memory.size(), std::byte{0});
-    std::vector<std::byte*> pages;
-    for (uint32_t i = 0; i < num_pages; ++i)
-      pages.push_back(memory.data() + i * layout.page_bytes());
-
-    const AttentionShape shape{.layout = layout,
-                               .k_codec = options_.kv_codec,
-                               .v_codec = options_.kv_codec,
-                               .num_q_heads = static_cast<uint32_t>(shape_.num_q_heads),
-                               .num_kv_heads = static_cast<uint32_t>(shape_.num_kv_heads),
-                               .scale = 1.0f / std::sqrt(static_cast<float>(shape_.head_dim_k))};
-    const SequenceRows rows{.kv = {pages.data(), num_pages},
-                            .first_row = 0,
-                            .num_rows = num_rows,
-                            .first_position = depth};
-    AttentionPlan plan;
-    plan.Build(shape, {&rows, 1}, team_.num_threads());
-    std::vector<float> q(size_t{num_rows} * static_cast<size_t>(shape_.q_rows()) + 16, 0.5f);
-    std::vector<float> out(size_t{num_rows} * static_cast<size_t>(shape_.attention_columns()) + 16);
-    QUIRE_ASSIGN_OR_RETURN(AnonymousMemory workspace,
-                           AnonymousMemory::Reserve(plan.workspace_floats() * 4 + 64));
-    const size_t scratch_bytes = (plan.scratch_floats() * 4 + 63) / 64 * 64;
-    QUIRE_ASSIGN_OR_RETURN(
-        AnonymousMemory scratch,
-        AnonymousMemory::Reserve(scratch_bytes * static_cast<size_t>(team_.num_threads())));
-
-    const auto attend = [&](int worker, uint32_t layer) {
-      auto* own =
-          reinterpret_cast<float*>(scratch.data() + static_cast<size_t>(worker) * scratch_bytes);
-      auto* shared = reinterpret_cast<float*>(workspace.data());
-      team_.ForEach(plan.num_items(), [&](uint32_t item) {
-        attention_.run_item(plan, item, layer, q.data(), out.data(), shared, own);
-      });
-      team_.ForEach(plan.num_merge_items(), [&](uint32_t item) {
-        attention_.merge_item(plan, item, shared, out.data(), own);
-      });
-    };
-    // Keys that a row sees, on average.
-    const double keys = depth + (num_rows + 1) / 2.0;
-    const double macs = keys * num_rows * shape_.num_q_heads *
-                        (shape_.head_dim_k + shape_.head_dim_v) * shape_.num_layers;
-    std::vector<double> read_ratios, peak_ratios, rates;
-    for (int i = 0; i < kRepetitions; ++i) {
-      const double peak = PeakRate(ceilings_.fma, ceilings_.fma_per_round);
-      const double read_seconds = Seconds([&] {
-        team_.Run([&](int) {
-          team_.ForEach(num_pages, [&](uint32_t page) {
-            ceilings_.read(pages[page], layout.page_bytes() / 256 * 256);
-          });
-        });
-      });
-      const double seconds = Seconds([&] {
-        team_.Run([&](int worker) {
-          for (int layer = 0; layer < shape_.num_layers; ++layer)
-            attend(worker, static_cast<uint32_t>(layer));
-        });
-      });
-      rates.push_back(macs / seconds);
-      read_ratios.push_back(read_seconds / seconds);
-      peak_ratios.push_back(rates.back() / peak);
+  // With one thread, and, what comes from memory, with all: in cache, threads do not share.
+  Status MeasureAttention(bool all_shapes) {
+    std::vector<AttentionTest> tests = AttentionTests(all_shapes);
+    AddOwnShape(tests);
+    for (const int num_threads : {1, team_.num_threads()}) {
+      AttentionMeter meter(options_.instruction_set, num_threads);
+      for (const AttentionTest& test : tests) {
+        if (num_threads > 1 && !test.in_memory) continue;
+        QUIRE_ASSIGN_OR_RETURN(const AttentionSpeed speed, meter.Measure(test, kRepetitions));
+        results_.push_back({{"kernel", "attention " + NameOf(test)},
+                            {"threads", num_threads},
+                            {"giga_ops_per_second", 2e-9 * speed.macs_per_second},
+                            {"of_read_roof", speed.of_read_roof},
+                            {"of_arithmetic_peak", speed.of_fma_peak}});
+      }
+      if (team_.num_threads() == 1) break;
     }
-    Add(fmt::format("attention {} rows={} depth={}", KvCodecName(options_.kv_codec), num_rows,
-                    depth),
-        rates, read_ratios, peak_ratios);
     return OkStatus();
   }
 
-  StatusOr<KvLayout> Layout() const {
-    return MakeKvLayout(KvGeometryOf(shape_, options_.page_size), options_.kv_codec,
-                        options_.kv_codec);
+  // The tests of the model's own heads, unless they are there already.
+  void AddOwnShape(std::vector<AttentionTest>& tests) const {
+    AttentionTest own = {
+        .head_dim = static_cast<uint32_t>(shape_.head_dim_k),
+        .group_size = static_cast<uint32_t>(shape_.num_q_heads / shape_.num_kv_heads),
+        .page_size = options_.page_size,
+        .codec = options_.kv_codec};
+    for (const AttentionTest& test : tests)
+      if (test.head_dim == own.head_dim && test.group_size == own.group_size &&
+          test.page_size == own.page_size && test.codec == own.codec)
+        return;
+    for (const uint32_t depth : {0u, 4096u}) {
+      own.num_rows = 64;
+      own.depth = depth;
+      own.in_memory = false;
+      tests.push_back(own);
+    }
+    own.num_rows = 1;
+    own.in_memory = true;
+    tests.push_back(own);
   }
 
   void Add(const std::string& kernel, const std::vector<double>& rates,
            const std::vector<double>& read_ratios, const std::vector<double>& peak_ratios) {
     results_.push_back({{"kernel", kernel},
+                        {"threads", team_.num_threads()},
                         {"giga_ops_per_second", 2e-9 * Median(rates)},
                         {"of_read_roof", Median(read_ratios)},
                         {"of_arithmetic_peak", Median(peak_ratios)}});
@@ -248,33 +205,38 @@ class KernelBench {
   ThreadTeam team_;
   const Ceilings& ceilings_;
   const LinearKernels& linear_;
-  const AttentionKernels& attention_;
   std::map<WeightType, std::vector<const PackedMatrix*>> matrices_;
   Json results_ = Json::array();
 };
 
 }  // namespace
 
-StatusOr<int> RunKernelBench(const EngineFlags& flags, int num_threads, bool json) {
+StatusOr<int> RunKernelBench(const EngineFlags& flags, int num_threads, bool all_shapes,
+                             bool json) {
   EngineFlags with_threads = flags;
   with_threads.num_threads = num_threads;
   QUIRE_ASSIGN_OR_RETURN(const auto engine, LoadEngine(with_threads));
-  QUIRE_ASSIGN_OR_RETURN(const Json results, KernelBench(*engine).Run());
+  QUIRE_ASSIGN_OR_RETURN(const Json results, KernelBench(*engine).Run(all_shapes));
   if (json) {
     fmt::print("{}\n", results.dump(2));
     return 0;
   }
-  fmt::print("{}, {} threads; medians of {} repetitions, each beside its ceilings\n\n",
-             InstructionSetName(engine->options().instruction_set), engine->options().num_threads,
-             kRepetitions);
-  fmt::print("{:<34}{:>10}{:>16}{:>16}\n", "kernel", "GOP/s", "of read roof", "of peak");
-  for (const Json& row : results)
-    fmt::print("{:<34}{:>10.1f}{:>16.2f}{:>16.2f}\n", row["kernel"].get<std::string>(),
-               row["giga_ops_per_second"].get<double>(), row["of_read_roof"].get<double>(),
+  fmt::print("{}; each kernel beside its ceilings, {} repetitions\n\n",
+             InstructionSetName(engine->options().instruction_set), kRepetitions);
+  fmt::print("{:<46}{:>8}{:>10}{:>14}{:>10}\n", "kernel", "threads", "GOP/s", "of read roof",
+             "of peak");
+  for (const Json& row : results) {
+    const double read = row["of_read_roof"].get<double>();
+    fmt::print("{:<46}{:>8}{:>10.1f}{:>14}{:>10.2f}\n", row["kernel"].get<std::string>(),
+               row["threads"].get<int>(), row["giga_ops_per_second"].get<double>(),
+               read == 0 ? "-" : fmt::format("{:.2f}", read),
                row["of_arithmetic_peak"].get<double>());
+  }
   fmt::print(
       "\nA kernel is bound by the larger of the two. Read roof: a plain read of the same bytes; "
-      "peak: a register-only loop of the kernel's multiply-adds (2 operations each).\n");
+      "peak: a register-only loop of the kernel's multiply-adds (2 operations each). Products: "
+      "medians. Attention: the best share of the peak, the median share of the roof; dN: tokens "
+      "before, hdN: head_dim, gN: query heads of a KV head; in cache, or pages from memory.\n");
   return 0;
 }
 
