@@ -194,7 +194,7 @@ CommandBody AddBenchCommand(CLI::App& app) {
   command->add_flag("--kernels", flags->kernels,
                     "Each kernel on its own, as a share of what memory or arithmetic allows");
   command->add_flag("--all-shapes", flags->all_shapes,
-                    "With --kernels: attention at more head sizes, depths and page sizes");
+                    "With --kernels: every weight type, more head sizes, depths and page sizes");
   command->add_flag("--json", flags->json, "Print a JSON list");
   return [flags, command]() -> StatusOr<int> {
     if (flags->no_kv_cache && command->count("-d") == 0) flags->depths = {64, 128, 256, 512};
