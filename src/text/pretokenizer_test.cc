@@ -153,7 +153,7 @@ TEST(Pretokenizer, ALimitOfPcreIsAnErrorAndNoGap) {
 }
 
 TEST(Pretokenizer, NoRuleComesNearALimit) {
-  const Pretokenizer::Limits tight = {.match = 1 << 21, .depth = 10, .heap_kib = 64};
+  const Pretokenizer::Limits tight = {.match = 1 << 19, .depth = 10, .heap_kib = 64};
   for (const char* name : kRules) {
     for (const bool jit : {true, false}) {
       const auto pretokenizer = Pretokenizer::Compile(FindPretokenizerRule(name)->stages, jit);
@@ -163,7 +163,7 @@ TEST(Pretokenizer, NoRuleComesNearALimit) {
       for (const char* unit : {"a", "A", " ", "\n", "1", ".", "'", "\u4E2D", "\U0001F600", "aA",
                                "Aa", " \n", "\u0301", "a\u0301"}) {
         const Status status =
-            pretokenizer->Split(Repeat(unit, 1 << 18), &*matcher, [](std::string_view) {});
+            pretokenizer->Split(Repeat(unit, 1 << 16), &*matcher, [](std::string_view) {});
         EXPECT_TRUE(status.ok()) << name << " " << unit << " jit " << jit << " "
                                  << status.message();
       }
