@@ -56,6 +56,13 @@ class ReportSkipsTest(unittest.TestCase):
         self.assertEqual(report(GTEST, None, with_data=True)[1], 1)
         self.assertEqual(report(None, CTEST, with_data=True)[1], 1)
 
+    def test_what_runs_by_command_only_is_printed_and_does_not_fail(self):
+        by_command = GTEST.replace("no model", "by command: no model")
+        printed, code = report(by_command, None, with_data=True)
+        self.assertIn("skipped: S.A (and 1 more): by command: no model\n", printed)
+        self.assertEqual(code, 0)
+        self.assertEqual(report(by_command, CTEST, with_data=True)[1], 1)
+
     def test_no_skip_passes(self):
         self.assertEqual(report(None, None, with_data=True), ("0 tests skipped\n", 0))
 

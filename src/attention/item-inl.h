@@ -1,5 +1,5 @@
-// One work item and one merge, for the instruction set that is being compiled: the walk over
-// splits, pages and tiles around the micro-kernels of tile-inl.h.
+// One work item, for the instruction set that is being compiled: the walk over splits, pages and
+// tiles around the micro-kernels of tile-inl.h.
 //
 // Included by kernels.cc once for each target. Not here: std:: functions (base/vector-inl.h).
 #if defined(QUIRE_ATTENTION_ITEM_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -10,91 +10,26 @@
 #endif
 
 #include "attention/kernels.h"
+#include "attention/state-inl.h"
 #include "attention/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace quire {
 namespace HWY_NAMESPACE {
 
-using TileFn = void (*)(Tile&, Ahead&);
+// The functions for tiles of R rows.
 struct TileFns {
-  TileFn scores[2][2];  // [codec][prefetch]
-  void (*softmax)(Tile&);
-  TileFn values[2][2];
+  void (*multiply[2])(const Product&, Ahead&);  // [codec]
+  void (*multiply_ragged[2])(const Product&, const StepRows&);
 };
 template <int R>
 constexpr TileFns FnsOfRows() {
   static_assert(static_cast<int>(KvCodec::kF32) == 0 && static_cast<int>(KvCodec::kF16) == 1);
-  return {{{Scores<R, false, float>, Scores<R, kPrefetches, float>},
-           {Scores<R, false, uint16_t>, Scores<R, kPrefetches, uint16_t>}},
-          Softmax<R>,
-          {{Values<R, false, float>, Values<R, kPrefetches, float>},
-           {Values<R, false, uint16_t>, Values<R, kPrefetches, uint16_t>}}};
+  return {{Multiply<R, float>, Multiply<R, uint16_t>},
+          {MultiplyRagged<R, float>, MultiplyRagged<R, uint16_t>}};
 }
 inline constexpr TileFns kTileFns[kTileRows] = {FnsOfRows<1>(), FnsOfRows<2>(), FnsOfRows<3>(),
                                                 FnsOfRows<4>(), FnsOfRows<5>(), FnsOfRows<6>()};
-
-// The splits so far: sum + sum_low and o + o_low are what plain sums would round away (two-sum), so
-// that hundreds of splits cost no accuracy. A sum of 0 is the empty state.
-struct Merged {
-  float& max;
-  float& sum;
-  float& sum_low;
-  float* o;
-  float* o_low;
-};
-
-// a + b rounded; what the rounding lost is added to `low`.
-HWY_INLINE F32x16 TwoSum16(F32x16 a, F32x16 b, F32x16& low) {
-  const F32x16 sum = Add16(a, b);
-  const F32x16 b_part = Sub16(sum, a);
-  low = Add16(low, Add16(Sub16(a, Sub16(sum, b_part)), Sub16(b, b_part)));
-  return sum;
-}
-
-// The state (max, sum, o) of the next split joins.
-HWY_INLINE void MergeState(float max, float sum, const float* o, size_t num_floats, Merged to) {
-  if (sum == 0.0f) return;
-  if (to.sum == 0.0f) {
-    to.max = max;
-    to.sum = sum;
-    to.sum_low = 0.0f;
-    for (size_t i = 0; i < num_floats; i += 16) {
-      Store16(Load16(o + i), to.o + i);
-      Store16(Zero16(), to.o_low + i);
-    }
-    return;
-  }
-  const float top = max > to.max ? max : to.max;
-  const F32x16 old_factor = Exp2x16(Set16(to.max - top));
-  const F32x16 new_factor = Exp2x16(Set16(max - top));
-  to.max = top;
-  alignas(64) float lanes[16];
-  F32x16 low = Mul16(Set16(to.sum_low), old_factor);
-  Store16(TwoSum16(Mul16(Set16(to.sum), old_factor), Mul16(Set16(sum), new_factor), low), lanes);
-  to.sum = lanes[0];
-  Store16(low, lanes);
-  to.sum_low = lanes[0];
-  for (size_t i = 0; i < num_floats; i += 16) {
-    low = Mul16(Load16(to.o_low + i), old_factor);
-    Store16(TwoSum16(Mul16(Load16(to.o + i), old_factor), Mul16(Load16(o + i), new_factor), low),
-            to.o + i);
-    Store16(low, to.o_low + i);
-  }
-}
-
-// out = o / sum; 0 for the empty state.
-HWY_INLINE void WriteOutput(Merged from, size_t head_dim, float* out) {
-  if (from.sum == 0.0f) {
-    for (size_t i = 0; i < head_dim; ++i) out[i] = 0.0f;
-    return;
-  }
-  const float sum = from.sum + from.sum_low;
-  size_t i = 0;
-  for (; i + 16 <= head_dim; i += 16)
-    Store16(Div16(Add16(Load16(from.o + i), Load16(from.o_low + i)), Set16(sum)), out + i);
-  for (; i < head_dim; ++i) out[i] = (from.o[i] + from.o_low[i]) / sum;
-}
 
 template <class T>
 HWY_INLINE void WidenNarrow(const T* from, size_t width, uint32_t first, uint32_t last, float* to) {
@@ -111,6 +46,30 @@ HWY_INLINE void WidenNarrow(const T* from, size_t width, uint32_t first, uint32_
     }
 }
 
+// How an item's query rows are cut into tiles of up to kTileRows rows, in blocks that each hold the
+// query rows of the same positions.
+struct Tiling {
+  uint32_t num_blocks;
+  uint32_t parts;       // tiles of a block
+  uint32_t block_rows;  // item rows (positions) of all blocks together
+
+  // Where all rows see the whole step, positions do not matter: one block.
+  static Tiling Whole(uint32_t num_rows, uint32_t group) {
+    return {1, (num_rows * group + kTileRows - 1) / kTileRows, num_rows};
+  }
+  // Else rows of a tile should see the same keys: a position's rows in equal parts (with AVX2 tiles
+  // of four rows are as fast as tiles of six), or, where they are few, those of several positions.
+  static Tiling ByPosition(uint32_t num_rows, uint32_t group) {
+    if (group >= 4)
+      return {num_rows, group % 4 == 0 ? group / 4 : (group + kTileRows - 1) / kTileRows, num_rows};
+    const uint32_t positions = kTileRows / group;
+    return {(num_rows + positions - 1) / positions, 1, num_rows};
+  }
+  uint32_t FirstRow(uint32_t block) const {
+    return static_cast<uint32_t>(uint64_t{block} * block_rows / num_blocks);
+  }
+};
+
 class ItemWalk {
  public:
   ItemWalk(const AttentionPlan& plan, uint32_t item_index, uint32_t layer, float* scratch)
@@ -121,7 +80,8 @@ class ItemWalk {
         rows_(plan.sequences()[item_.sequence]),
         group_(shape_.group_size()),
         num_query_rows_(item_.num_rows * group_),
-        num_tiles_((num_query_rows_ + kTileRows - 1) / kTileRows),
+        whole_(Tiling::Whole(item_.num_rows, group_)),
+        by_position_(Tiling::ByPosition(item_.num_rows, group_)),
         first_position_(rows_.first_position + item_.row_offset),
         end_position_(first_position_ + item_.num_rows),
         chunk_offset_(layout_.ChunkOffset(layer, item_.kv_head)),
@@ -138,27 +98,28 @@ class ItemWalk {
   }
 
   AttentionCounters Run(const float* q, float* out, float* workspace) {
-    PrepareQueries(q);
+    q_ = q;
+    const bool merges = !item_.is_partial && item_.num_splits > 1;
     float* merged_sum = scratch_ + at_.merged_sum;
-    for (uint32_t a = 0; a < num_query_rows_; ++a) merged_sum[a] = 0.0f;
+    for (uint32_t a = 0; merges && a < num_query_rows_; ++a) merged_sum[a] = 0.0f;
     for (uint32_t s = 0; s < item_.num_splits; ++s) {
       StartSplit();
       WalkSplit(item_.first_split + s);
-      EndSplit(item_.is_partial ? workspace + item_.workspace_offset +
-                                      size_t{s} * num_query_rows_ * plan_.state_floats()
-                                : nullptr);
+      if (item_.is_partial)
+        SaveSplit(workspace + item_.workspace_offset +
+                  size_t{s} * num_query_rows_ * plan_.state_floats());
+      else if (merges)
+        MergeSplit();
     }
-    if (!item_.is_partial)
+    if (merges)
       for (uint32_t a = 0; a < num_query_rows_; ++a)
         WriteOutput(MergedOf(a), layout_.head_dim_v, out + RowAndHead(a) * layout_.head_dim_v);
+    else if (!item_.is_partial)
+      WriteOnlySplit(out);
     return counters_;
   }
 
  private:
-  // Query rows [TileStart(t), TileStart(t + 1)) are tile t: sizes differ by one at most.
-  uint32_t TileStart(uint32_t tile) const {
-    return static_cast<uint32_t>(uint64_t{tile} * num_query_rows_ / num_tiles_);
-  }
   size_t RowAndHead(uint32_t query_row) const {
     return (size_t{rows_.first_row} + item_.row_offset + query_row / group_) * shape_.num_q_heads +
            size_t{item_.kv_head} * group_ + query_row % group_;
@@ -178,42 +139,58 @@ class ItemWalk {
             scratch_ + at_.merged_o_low + query_row * at_.o_stride};
   }
 
-  // Scaled so that softmax is in base 2, each tile's rows side by side.
-  void PrepareQueries(const float* q) {
-    const float factor = shape_.scale * 1.44269504f;  // log2(e)
+  // A tile's queries, scaled so that softmax is in base 2.
+  void PrepareQueries(uint32_t start, uint32_t end) {
+    const F32x16 factor = Set16(shape_.scale * 1.44269504f);  // log2(e)
     const size_t head_dim = layout_.head_dim_k;
-    for (uint32_t tile = 0; tile < num_tiles_; ++tile) {
-      const uint32_t start = TileStart(tile), num_rows = TileStart(tile + 1) - start;
-      float* to = scratch_ + at_.q + start * head_dim;
-      for (uint32_t r = 0; r < num_rows; ++r) {
-        const float* from = q + RowAndHead(start + r) * head_dim;
-        for (size_t d = 0; d < head_dim; ++d) to[d * num_rows + r] = from[d] * factor;
-      }
+    for (uint32_t a = start; a < end; ++a) {
+      const float* from = q_ + RowAndHead(a) * head_dim;
+      float* to = scratch_ + at_.q + a * at_.q_stride;
+      size_t d = 0;
+      for (; d + 16 <= head_dim; d += 16) Store16(Mul16(Load16(from + d), factor), to + d);
+      if (d == head_dim) continue;
+      alignas(64) float rest[16] = {};
+      for (size_t i = 0; d + i < head_dim; ++i) rest[i] = from[d + i];
+      Store16(Mul16(Load16(rest), factor), to + d);
     }
   }
 
+  // o needs no start: a tile's first step writes it.
   void StartSplit() {
-    float* o = scratch_ + at_.o;
-    for (size_t i = 0; i < num_query_rows_ * at_.o_stride; i += 16) Store16(Zero16(), o + i);
+    first_fresh_ = 0;
     for (uint32_t a = 0; a < num_query_rows_; ++a) {
       scratch_[at_.max + a] = kLowest;
       Store16(Zero16(), scratch_ + at_.sums + size_t{a} * 16);
     }
   }
 
-  void EndSplit(float* states) {
+  float SumOf(size_t query_row) const {
+    return SumLanes16(Load16(scratch_ + at_.sums + query_row * 16));
+  }
+
+  // The split in progress joins those before it.
+  void MergeSplit() {
+    for (size_t a = 0; a < num_query_rows_; ++a)
+      MergeState(scratch_[at_.max + a], SumOf(a), scratch_ + at_.o + a * at_.o_stride, at_.o_stride,
+                 MergedOf(a));
+  }
+
+  void SaveSplit(float* states) const {
     for (size_t a = 0; a < num_query_rows_; ++a) {
-      const float max = scratch_[at_.max + a];
-      const float sum = SumLanes16(Load16(scratch_ + at_.sums + a * 16));
       const float* o = scratch_ + at_.o + a * at_.o_stride;
-      if (states == nullptr) {
-        MergeState(max, sum, o, at_.o_stride, MergedOf(a));
-        continue;
-      }
       float* state = states + a * plan_.state_floats();
-      state[0] = max;
-      state[1] = sum;
+      state[0] = scratch_[at_.max + a];
+      state[1] = SumOf(a);
       for (size_t i = 0; i < at_.o_stride; i += 16) Store16(Load16(o + i), state + 16 + i);
+    }
+  }
+
+  // What merging one split into the empty state gives.
+  void WriteOnlySplit(float* out) {
+    for (uint32_t a = 0; a < num_query_rows_; ++a) {
+      float max = 0.0f, sum = SumOf(a), sum_low = 0.0f;
+      WriteOutput({max, sum, sum_low, scratch_ + at_.o + a * at_.o_stride, nullptr},
+                  layout_.head_dim_v, out + RowAndHead(a) * layout_.head_dim_v);
     }
   }
 
@@ -230,7 +207,7 @@ class ItemWalk {
       // The step starts where page and split both have begun, whatever the rows see of it.
       const uint32_t page_start = page * layout_.page_size, split_start = split * kSplitTokens;
       const uint32_t step = page_start > split_start ? page_start : split_start;
-      Ahead ahead;
+      Ahead ahead = {.next = nullptr, .next2 = nullptr, .line_bytes = 64};
       ahead.next = page < last_page ? ChunkOf(page + 1) : next_item_chunk_;
       ahead.next2 = page + 1 < last_page ? ChunkOf(page + 2) : next_item_chunk_;
       if (ahead.next == nullptr) ahead.next = ChunkOf(page);
@@ -243,63 +220,154 @@ class ItemWalk {
 
   // All tiles over one step, keys [step, step_end), which starts at token `token` of its page.
   void WalkTiles(const char* chunk, size_t token, uint32_t step, uint32_t step_end, Ahead ahead) {
-    const size_t k_bytes = shape_.k_codec == KvCodec::kF32 ? 4 : 2;
-    const size_t v_bytes = shape_.v_codec == KvCodec::kF32 ? 4 : 2;
-    const int k_codec = static_cast<int>(shape_.k_codec),
-              v_codec = static_cast<int>(shape_.v_codec);
-    const size_t width = layout_.head_dim_v % 16;
-    Tile t;
-    t.scores = scratch_ + at_.scores;
-    t.k = chunk + layout_.k_codes_offset + token * layout_.head_dim_k * k_bytes;
-    t.v = chunk + layout_.v_codes_offset + token * 16 * v_bytes;
-    t.narrow_v = nullptr;
-    t.head_dim_k = layout_.head_dim_k;
-    t.num_v_panels = layout_.head_dim_v / 16;
-    t.v_panel_step = size_t{16} * layout_.page_size;
-    t.o_stride = at_.o_stride;
-    if (width != 0) {
-      const char* narrow = chunk + layout_.v_codes_offset +
-                           (t.num_v_panels * t.v_panel_step + token * width) * v_bytes;
-      const uint32_t visible = shape_.FirstKey(first_position_);
-      const uint32_t first = visible > step ? visible - step : 0;
-      float* to = scratch_ + at_.narrow_v;
-      if (shape_.v_codec == KvCodec::kF32)
-        WidenNarrow(reinterpret_cast<const float*>(narrow), width, first, step_end - step, to);
+    const size_t k_bytes = KvBytes(shape_.k_codec), v_bytes = KvBytes(shape_.v_codec);
+    const size_t v_panel_step = size_t{16} * layout_.page_size;
+    const size_t num_v_panels = layout_.head_dim_v / 16, narrow = layout_.head_dim_v % 16;
+    const char* v = chunk + layout_.v_codes_offset;
+    if (narrow != 0)
+      WidenLastPanel(v + (num_v_panels * v_panel_step + token * narrow) * v_bytes, step, step_end);
+    step_k_ = chunk + layout_.k_codes_offset + token * layout_.head_dim_k * k_bytes;
+    step_v_ = v + token * 16 * v_bytes;
+
+    // Most steps lie before all rows, and inside the window of all.
+    const bool all_see_all =
+        first_position_ + 1 >= step_end && shape_.FirstKey(end_position_ - 1) <= step;
+    const Tiling& tiling = all_see_all ? whole_ : by_position_;
+    StepRows rows;
+    for (uint32_t block = 0; block < tiling.num_blocks; ++block) {
+      const uint32_t first_row = tiling.FirstRow(block), last_row = tiling.FirstRow(block + 1);
+      if (all_see_all)
+        SetWhole(step_end - step, rows);
       else
-        WidenNarrow(reinterpret_cast<const uint16_t*>(narrow), width, first, step_end - step, to);
-      t.narrow_v = to;
-    }
-    bool is_first = true;
-    for (uint32_t tile = 0; tile < num_tiles_; ++tile) {
-      const uint32_t start = TileStart(tile), num_rows = TileStart(tile + 1) - start;
-      if (!SetRanges(start, num_rows, step, step_end, t)) continue;
-      t.q = scratch_ + at_.q + start * t.head_dim_k;
-      t.o = scratch_ + at_.o + start * at_.o_stride;
-      t.max = scratch_ + at_.max + start;
-      t.sums = scratch_ + at_.sums + size_t{start} * 16;
-      const TileFns& fns = kTileFns[num_rows - 1];
-      fns.scores[k_codec][is_first](t, ahead);
-      fns.softmax(t);
-      fns.values[v_codec][is_first](t, ahead);
-      is_first = false;
+        SetRanges(first_row, last_row, step, step_end, rows);
+      if (rows.end == 0) continue;
+      const uint32_t block_start = first_row * group_, size = (last_row - first_row) * group_;
+      uint32_t start = block_start;
+      for (uint32_t part = 1; part <= tiling.parts; ++part) {
+        const uint32_t end =
+            block_start + static_cast<uint32_t>(uint64_t{part} * size / tiling.parts);
+        RunTile(start, end, rows, ahead);
+        start = end;
+        // The next chunk is on its way; the other tiles prefetch what is near already.
+        ahead.next = ahead.next2 = reinterpret_cast<const char*>(scratch_ + at_.max);
+        ahead.line_bytes = 0;
+      }
     }
   }
 
-  // What each row of a tile sees of a step; false if none sees anything.
-  bool SetRanges(uint32_t start, uint32_t num_rows, uint32_t step, uint32_t step_end,
-                 Tile& t) const {
-    bool any = false;
-    for (uint32_t r = 0; r < num_rows; ++r) {
-      const uint32_t position = first_position_ + (start + r) / group_;
+  // Query rows [start, end) over the step.
+  void RunTile(uint32_t start, uint32_t end, const StepRows& rows, Ahead& ahead) {
+    if (end > first_unprepared_) {
+      PrepareQueries(start > first_unprepared_ ? start : first_unprepared_, end);
+      first_unprepared_ = end;
+    }
+    // Rows see rising ranges of keys: a row that is passed over comes later only if all after it
+    // do.
+    float* o = scratch_ + at_.o + start * at_.o_stride;
+    const bool is_first = start >= first_fresh_;
+    if (end > first_fresh_) {
+      if (!is_first)
+        for (size_t i = (first_fresh_ - start) * at_.o_stride; i < (end - start) * at_.o_stride;
+             i += 16)
+          Store16(Zero16(), o + i);
+      first_fresh_ = end;
+    }
+    const TileFns& fns = kTileFns[end - start - 1];
+    const auto k_codec = static_cast<size_t>(shape_.k_codec),
+               v_codec = static_cast<size_t>(shape_.v_codec);
+    const size_t block = rows.begin / 16 * 16;
+    alignas(64) float keep[16];
+    const SoftmaxRows softmax = {.num_rows = static_cast<int>(end - start),
+                                 .scores = scratch_ + at_.scores,
+                                 .max = scratch_ + at_.max + start,
+                                 .sums = scratch_ + at_.sums + size_t{start} * 16,
+                                 .keep = keep};
+    fns.multiply[k_codec]({.a = scratch_ + at_.q + start * at_.q_stride,
+                           .a_stride = at_.q_stride,
+                           .panels = step_k_ + block * layout_.head_dim_k * KvBytes(shape_.k_codec),
+                           .panel_step = size_t{16} * layout_.head_dim_k,
+                           .n = layout_.head_dim_k,
+                           .num_columns = (rows.end - block + kVecLanes - 1) / kVecLanes,
+                           .out = softmax.scores + block,
+                           .out_stride = kScoreStride,
+                           .keep = nullptr,
+                           .is_first = false},
+                          ahead);
+    if (rows.is_ragged || rows.begin % 16 != 0 || rows.end % 16 != 0)
+      Softmax<true>(softmax, rows);
+    else
+      Softmax<false>(softmax, rows);
+    // When the ranges differ, they are counted from the step's start.
+    const size_t from = rows.is_ragged ? 0 : rows.begin;
+    Product values = {.a = softmax.scores + from,
+                      .a_stride = kScoreStride,
+                      .panels = step_v_ + from * 16 * KvBytes(shape_.v_codec),
+                      .panel_step = size_t{16} * layout_.page_size,
+                      .n = rows.end - from,
+                      .num_columns = layout_.head_dim_v / 16 * kVecs,
+                      .out = o,
+                      .out_stride = at_.o_stride,
+                      .keep = keep,
+                      .is_first = is_first};
+    if (rows.is_ragged)
+      fns.multiply_ragged[v_codec](values, rows);
+    else
+      fns.multiply[v_codec](values, ahead);
+    if (layout_.head_dim_v % 16 == 0) return;
+    values.panels = scratch_ + at_.narrow_v + from * 16;
+    values.out += values.num_columns * kVecLanes;
+    values.num_columns = kVecs;
+    if (rows.is_ragged)
+      fns.multiply_ragged[0](values, rows);
+    else
+      fns.multiply[0](values, ahead);
+  }
+
+  static size_t KvBytes(KvCodec codec) { return codec == KvCodec::kF32 ? 4 : 2; }
+
+  // V's last panel, if it is narrower than 16 channels, for all tiles of the step.
+  void WidenLastPanel(const char* panel, uint32_t step, uint32_t step_end) {
+    const size_t width = layout_.head_dim_v % 16;
+    const uint32_t visible = shape_.FirstKey(first_position_);
+    const uint32_t first = visible > step ? visible - step : 0;
+    float* to = scratch_ + at_.narrow_v;
+    if (shape_.v_codec == KvCodec::kF32)
+      WidenNarrow(reinterpret_cast<const float*>(panel), width, first, step_end - step, to);
+    else
+      WidenNarrow(reinterpret_cast<const uint16_t*>(panel), width, first, step_end - step, to);
+  }
+
+  static void SetWhole(uint32_t num_tokens, StepRows& rows) {
+    for (uint32_t r = 0; r < kTileRows; ++r) rows.first[r] = 0, rows.last[r] = num_tokens;
+    rows.begin = 0;
+    rows.end = num_tokens;
+    rows.is_ragged = false;
+  }
+
+  // What item rows [first_row, last_row), with as many heads as a tile has of each, see of a step.
+  void SetRanges(uint32_t first_row, uint32_t last_row, uint32_t step, uint32_t step_end,
+                 StepRows& rows) const {
+    const uint32_t heads = group_ < kTileRows ? group_ : kTileRows;
+    rows.begin = rows.end = 0;
+    rows.is_ragged = false;
+    for (uint32_t row = first_row, r = 0; row < last_row; ++row) {
+      const uint32_t position = first_position_ + row;
       const uint32_t visible = shape_.FirstKey(position);
       const uint32_t first = visible > step ? visible : step;
       const uint32_t last = position < step_end ? position + 1 : step_end;
       const bool sees = first < last;
-      t.first[r] = sees ? first - step : 0;
-      t.last[r] = sees ? last - step : 0;
-      any = any || sees;
+      if (sees) {
+        // First keys rise from row to row, and so do last keys.
+        if (rows.end == 0) rows.begin = first - step;
+        rows.end = last - step;
+      }
+      for (uint32_t head = 0; head < heads; ++head, ++r) {
+        rows.first[r] = sees ? first - step : 0;
+        rows.last[r] = sees ? last - step : 0;
+      }
+      rows.is_ragged =
+          rows.is_ragged || rows.first[r - 1] != rows.first[0] || rows.last[r - 1] != rows.last[0];
     }
-    return any;
   }
 
   const AttentionPlan& plan_;
@@ -309,7 +377,7 @@ class ItemWalk {
   const SequenceRows& rows_;
   const uint32_t group_;
   const uint32_t num_query_rows_;
-  const uint32_t num_tiles_;
+  const Tiling whole_, by_position_;
   const uint32_t first_position_;
   const uint32_t end_position_;
   const size_t chunk_offset_;
@@ -317,32 +385,16 @@ class ItemWalk {
   float* const scratch_;
   const char* next_item_chunk_ = nullptr;
   AttentionCounters counters_;
+  const float* q_ = nullptr;
+  uint32_t first_unprepared_ = 0;  // the first query row whose q is not scaled yet
+  uint32_t first_fresh_ = 0;       // the first that has no o in the split in progress
+  const char* step_k_ = nullptr;   // K and V at the first token of the step
+  const char* step_v_ = nullptr;
 };
 
 AttentionCounters RunItem(const AttentionPlan& plan, uint32_t item, uint32_t layer, const float* q,
                           float* out, float* workspace, float* scratch) {
   return ItemWalk(plan, item, layer, scratch).Run(q, out, workspace);
-}
-
-void MergeItem(const AttentionPlan& plan, uint32_t merge_item, const float* workspace, float* out,
-               float* scratch) {
-  const AttentionMergeItem& item = plan.merge_items()[merge_item];
-  const AttentionShape& shape = plan.shape();
-  const size_t group = shape.group_size(), head_dim = shape.layout.head_dim_v;
-  const size_t num_query_rows = item.num_rows * group, state_floats = plan.state_floats();
-  const size_t first_row = size_t{plan.sequences()[item.sequence].first_row} + item.row_offset;
-  for (size_t a = 0; a < num_query_rows; ++a) {
-    float max = 0.0f, sum = 0.0f, sum_low = 0.0f;
-    const Merged merged = {max, sum, sum_low, scratch, scratch + (state_floats - 16)};
-    for (size_t s = 0; s < item.num_splits; ++s) {
-      const float* state =
-          workspace + item.workspace_offset + (s * num_query_rows + a) * state_floats;
-      MergeState(state[0], state[1], state + 16, state_floats - 16, merged);
-    }
-    const size_t row =
-        (first_row + a / group) * shape.num_q_heads + item.kv_head * group + a % group;
-    WriteOutput(merged, head_dim, out + row * head_dim);
-  }
 }
 
 }  // namespace HWY_NAMESPACE

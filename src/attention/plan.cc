@@ -95,7 +95,9 @@ void AttentionPlan::AddItems(uint32_t sequence, uint32_t kv_head, uint32_t row_o
                         .num_rows = num_rows,
                         .first_split = splits.first,
                         .num_splits = splits.num};
-  if (splits.num <= most_splits) {
+  const size_t split_floats = size_t{num_rows} * shape_.group_size() * state_floats();
+  if (splits.num <= most_splits ||
+      workspace_floats_ + splits.num * split_floats > kMaxWorkspaceFloats) {
     items_.push_back(item);
     return;
   }
@@ -111,7 +113,7 @@ void AttentionPlan::AddItems(uint32_t sequence, uint32_t kv_head, uint32_t row_o
     item.num_splits = static_cast<uint32_t>(std::min<uint64_t>(most_splits, splits.num - done));
     item.workspace_offset = workspace_floats_;
     items_.push_back(item);
-    workspace_floats_ += size_t{item.num_splits} * num_rows * shape_.group_size() * state_floats();
+    workspace_floats_ += item.num_splits * split_floats;
   }
 }
 

@@ -14,7 +14,7 @@
 // choose: an item has some consecutive rows of one sequence for one KV head (with its whole query
 // group) and walks all their splits, or some of them only; then it leaves each split's state in the
 // workspace, and a merge item joins them in a second stage. It takes the second way when there are
-// too few items for the threads.
+// too few items for the threads, as long as the workspace has room.
 //
 // Not here: the bytes of q, k, v (kernels.h); who holds pages (cache/). One plan serves all layers
 // of a layer group.
@@ -36,6 +36,9 @@ namespace quire {
 
 // A part of the arithmetic: another number gives other bits.
 inline constexpr uint32_t kSplitTokens = 1024;
+
+// No plan's workspace is larger (64 MiB), however many threads and keys there are.
+inline constexpr size_t kMaxWorkspaceFloats = size_t{1} << 24;
 
 // Query rows of one sequence: row first_row + i (of q and out) has position first_position + i.
 // Keys [0, first_position + num_rows) are in the pages already.
@@ -79,8 +82,9 @@ class AttentionPlan {
   // 0: the items write the output themselves and there is no second stage.
   uint32_t num_merge_items() const { return static_cast<uint32_t>(merge_items_.size()); }
 
-  // Floats of the one workspace that all items share (states on their way to the merge stage), and
-  // of the scratch that each worker brings. Both must start at a multiple of 64 bytes.
+  // Floats of the one workspace that all items share (states on their way to the merge stage, at
+  // most kMaxWorkspaceFloats), and of the scratch that each worker brings. Both must start at a
+  // multiple of 64 bytes.
   size_t workspace_floats() const { return workspace_floats_; }
   size_t scratch_floats() const { return scratch_floats_; }
 

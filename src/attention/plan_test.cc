@@ -65,6 +65,27 @@ TEST(AttentionPlan, PartialStatesFillTheWorkspaceWithoutOverlap) {
   EXPECT_EQ(plan.num_merge_items(), 4u);
 }
 
+// A long prefill on many threads: all states would be 1.2 GB.
+TEST(AttentionPlan, TheWorkspaceIsBoundedAndTheRestOfTheItemsAreWhole) {
+  const AttentionShape shape =
+      MakeTestShape({.num_kv_heads = 8, .group_size = 4, .head_dim_k = 128, .head_dim_v = 128});
+  std::byte* const no_page = nullptr;
+  const SequenceRows rows = {{&no_page, 3000}, 0, 512, 128 * 1024};
+  AttentionPlan plan;
+  plan.Build(shape, {&rows, 1}, 256);
+  EXPECT_LE(plan.workspace_floats(), kMaxWorkspaceFloats);
+  EXPECT_GT(plan.workspace_floats(), kMaxWorkspaceFloats / 2);
+  uint64_t num_states = 0, num_rows = 0, num_whole = 0;
+  for (const AttentionItem& item : plan.items()) {
+    num_states += uint64_t{item.num_splits} * item.num_rows;
+    num_rows += item.is_partial && item.first_split > 0 ? 0 : item.num_rows;
+    num_whole += !item.is_partial;
+  }
+  EXPECT_EQ(num_states, 8u * 512u * 129u);
+  EXPECT_EQ(num_rows, 8u * 512u);
+  EXPECT_GT(num_whole, 100u);
+}
+
 TEST(AttentionPlan, NothingToDoIsAnEmptyPlan) {
   AttentionPlan plan;
   plan.Build(MakeTestShape({}), {}, 2);

@@ -15,16 +15,17 @@ namespace quire {
 // Query rows that one pass over a page serves: 6 rows x 2 vectors fill AVX2's registers.
 inline constexpr uint32_t kTileRows = 6;
 
-// Floats from one row of scores to the next: a split and a cache line, so that rows do not fall
-// into the same set of the L1 cache.
+// Floats from one row of scores to the next: a split and a cache line, which holds the sum of a
+// step's weights, so that rows do not fall into the same set of the L1 cache.
 inline constexpr uint32_t kScoreStride = kSplitTokens + 16;
 
 struct ScratchLayout {
   // Of one layer of `shape`, with at most `num_query_rows` at a time.
   ScratchLayout(const AttentionShape& shape, size_t num_query_rows)
-      : o_stride((size_t{shape.layout.head_dim_v} + 15) / 16 * 16) {
+      : q_stride((size_t{shape.layout.head_dim_k} + 15) / 16 * 16),
+        o_stride((size_t{shape.layout.head_dim_v} + 15) / 16 * 16) {
     const size_t rows = (num_query_rows + 15) / 16 * 16;
-    q = Take(rows * shape.layout.head_dim_k);
+    q = Take(rows * q_stride);
     o = Take(rows * o_stride);
     max = Take(rows);
     sums = Take(rows * 16);
@@ -37,9 +38,10 @@ struct ScratchLayout {
     narrow_v = Take(shape.layout.head_dim_v % 16 == 0 ? 0 : size_t{kSplitTokens} * 16);
   }
 
+  size_t q_stride;  // head_dim_k rounded up to 16
   size_t o_stride;  // head_dim_v rounded up to 16
 
-  size_t q = 0;               // scaled, [tile][head_dim_k][rows of the tile]
+  size_t q = 0;               // [query rows, q_stride], scaled
   size_t o = 0;               // [query rows, o_stride], the state of the split in progress
   size_t max = 0;             // [query rows]
   size_t sums = 0;            // [query rows, 16], lanes of d

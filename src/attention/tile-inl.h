@@ -3,13 +3,13 @@
 //
 //     scores = q K;   softmax;   o = o * keep + weights V
 //
-// Both products are one loop: R rows of `a` times a panel of 16 columns (tokens of K, channels of
-// V), read strictly upwards. Each output sums by channel (K) or token (V) in order, with one FMA
-// each, from 0: R, the panels side by side and the instruction set change no bit. V's sum of a step
-// is added to o by one more FMA, so a long split loses no small terms.
+// Both products are one function, Multiply: R rows of `a` times panels of 16 columns (tokens of K,
+// channels of V), read upwards. Each output sums by channel (K) or token (V) in order, with one FMA
+// each, from 0: R, the columns side by side and the instruction set change no bit. V's sum of a
+// step is added to o by one more FMA, so a long split loses no small terms.
 //
-// What a row does not see is selected away, never multiplied: it may be NaN. A step of which a row
-// sees nothing leaves the row's state as it was.
+// What a row does not see is selected away or left out, never multiplied: it may be NaN. A step of
+// which a row sees nothing leaves the row's state as it was.
 //
 // Included by kernels.cc once for each target. Not here: std:: functions (base/vector-inl.h).
 #if defined(QUIRE_ATTENTION_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -50,21 +50,25 @@ namespace HWY_NAMESPACE {
 // Finite, so that m - m is 0 in a state that has seen nothing.
 inline constexpr float kLowest = -3.402823466e+38f;
 
-// Panels of 16 columns side by side: enough accumulators to cover the latency of an FMA (4 clocks,
-// 2 a clock), few enough to stay in registers.
-constexpr int NumPanels(int rows) {
-  if (kVecs > 2) return 1;
-  if (kVecs == 1) return rows >= 4 ? 2 : 4;
-  return rows >= 4 ? 1 : rows >= 2 ? 2 : 4;
-}
-
 inline constexpr bool kPrefetches = !QUIRE_ROLLED;
+
+// Columns, in vectors, that one pass over the panels' rows computes. An FMA takes 4 clocks and two
+// start in each (one with AVX-512), so 8 (4) sums would just do; 12 (16 and more) leave room for
+// loads that come late (measured, share of the FMA peak with AVX2: 4 rows x 2 vectors 0.90, 4 x 3
+// 0.99, 6 x 2 0.99).
+inline constexpr size_t kNarrowColumns = kVecs;
+constexpr size_t WideColumns(int rows) {
+  if (kVecs == 1) return 4;
+  if (kVecs > 2) return kNarrowColumns;
+  return rows == 1 ? 8 : rows < 4 ? 4 : rows == 4 ? 3 : 2;
+}
 
 // Two prefetch cursors beside the reader, to L2, one line a step: the next chunk and the one after
 // it, which picks up what the first dropped (measured; L1 prefetches block its miss buffers).
 struct Ahead {
   const char* next;
   const char* next2;
+  size_t line_bytes;  // 64, or 0 when another tile's pass has done it: the cursors stand still
 };
 
 HWY_INLINE VF LoadLanes(const float* p) { return hn::LoadU(DF(), p); }
@@ -77,120 +81,212 @@ HWY_INLINE VF LoadLanes(const uint16_t* p) {
 #endif
 }
 
-// acc += w * x with one rounding, acc in its register: left to themselves, compilers write sums to
-// other registers, run out of the sixteen and spill (measured: up to 40 % of a tile's time).
-HWY_INLINE void Accumulate(VF w, VF x, VF& acc) {
-#if HWY_TARGET == HWY_AVX2
-  asm("vfmadd231ps %1, %2, %0" : "+x"(acc.raw) : "x"(w.raw), "x"(x.raw));
+// acc[c] += a * x[c] with one rounding, acc in its register: left to themselves, compilers write
+// sums to other registers, run out of them and spill (measured: up to 40 % of a tile's time). With
+// AVX-512 the multiply itself broadcasts `a`: a broadcast apart costs half a multiply.
+template <size_t N>
+HWY_INLINE void Accumulate(const float& a, const VF (&x)[N], VF* acc) {
+#if HWY_TARGET == HWY_AVX3
+  QUIRE_UNROLL for (size_t i = 0; i < N; ++i) asm(
+      "vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(acc[i].raw) : "v"(x[i].raw), "m"(a));
+#elif HWY_TARGET == HWY_AVX2
+  const VF w = hn::Set(DF(), a);
+  QUIRE_UNROLL for (size_t i = 0; i < N; ++i) asm(
+      "vfmadd231ps %1, %2, %0" : "+x"(acc[i].raw) : "x"(w.raw), "x"(x[i].raw));
 #else
-  acc = Fma(w, x, acc);
+  const VF w = hn::Set(DF(), a);
+  for (size_t i = 0; i < N; ++i) acc[i] = Fma(w, x[i], acc[i]);
 #endif
 }
 
-// acc[r][c] += a[r * kRowStep] * the c-th vector of one row of the panels. Two vectors at a time.
-template <int R, int kPanels, size_t kRowStep, class T>
-HWY_INLINE void MultiplyRow(const float* a, const T* panel, size_t panel_step,
-                            VF (&acc)[R][kPanels * kVecs]) {
-  constexpr size_t kColumns = kPanels * kVecs, kPair = kColumns == 1 ? 1 : 2;
-  QUIRE_UNROLL for (size_t c = 0; c < kColumns; c += kPair) {
-    VF x[kPair];
-    QUIRE_UNROLL for (size_t i = 0; i < kPair; ++i) x[i] =
-        LoadLanes(panel + ((c + i) / kVecs) * panel_step + (c + i) % kVecs * kVecLanes);
-    QUIRE_UNROLL for (int r = 0; r < R; ++r) {
-      const VF w = hn::Set(DF(), a[static_cast<size_t>(r) * kRowStep]);
-      QUIRE_UNROLL for (size_t i = 0; i < kPair; ++i) Accumulate(w, x[i], acc[r][c + i]);
-    }
-#if HWY_TARGET == HWY_AVX2
-    // There is no register for all of `a` as well: have it loaded again for the next pair.
-    if constexpr (R * kColumns + R + kPair > 15) asm("" : "+r"(a));
-#endif
+// out[r] = sum over i < n of a[r][i] * (row i of the panels), for R rows. A panel's row is 16
+// elements; panels lie panel_step elements apart. With keep: out[r] = out[r] * keep[r] + that sum.
+struct Product {
+  const float* a;
+  size_t a_stride;
+  const void* panels;
+  size_t panel_step;
+  size_t n;
+  size_t num_columns;  // in vectors
+  float* out;          // up to a whole panel is written
+  size_t out_stride;
+  const float* keep;
+  bool is_first;  // with keep: what is in `out` counts as 0
+};
+
+// The sums of V vectors of columns, in registers.
+template <int R, size_t V>
+struct Sums {
+  VF v[R][V];
+};
+
+template <int R, size_t V>
+HWY_INLINE void ClearSums(Sums<R, V>& sums) {
+  QUIRE_UNROLL for (int r = 0; r < R; ++r) QUIRE_UNROLL for (size_t c = 0; c < V; ++c)
+      sums.v[r][c] = hn::Zero(DF());
+}
+
+// Adds one row of the panels; column c stands at row[at[c]].
+template <int R, size_t V, class T>
+HWY_INLINE void AddRow(const float* a, size_t a_stride, const T* row, const size_t (&at)[V],
+                       Sums<R, V>& sums) {
+  // As many vectors of the row as there are registers for.
+  constexpr size_t kAtOnce = kVecs != 2 || (R + 1) * V < 16 ? V : 2;
+  QUIRE_UNROLL for (size_t c = 0; c < V; c += kAtOnce) {
+    VF x[kAtOnce];
+    QUIRE_UNROLL for (size_t i = 0; i < kAtOnce; ++i) x[i] = LoadLanes(row + at[c + i]);
+    QUIRE_UNROLL for (int r = 0; r < R; ++r)
+        Accumulate(a[static_cast<size_t>(r) * a_stride], x, &sums.v[r][c]);
   }
 }
 
-// acc[r] += sum over i < n of a[i * kStep + r * kRowStep] * (row i of the panels). A panel's row is
-// 16 elements; panels lie panel_step elements apart.
-template <int R, int kPanels, size_t kStep, size_t kRowStep, bool kAhead, class T>
-QUIRE_MULTIPLY_INLINE void Multiply(const float* HWY_RESTRICT a, const T* HWY_RESTRICT panel,
-                                    size_t panel_step, size_t n, VF (&acc)[R][kPanels * kVecs],
-                                    Ahead& ahead) {
-  // An iteration reads whole cache lines; four rows for one panel leave fewer iterations to the
-  // branch predictor, two keep the larger tiles' accumulators in registers.
-  constexpr size_t kRows = kPanels * sizeof(T) >= 4 ? 1 : kAhead ? 4 : 2;
-  constexpr size_t kLines = kRows * kPanels * sizeof(T) / 4;
+// out = out * keep + sums of row r, columns from `to` on.
+template <int R, size_t V>
+HWY_INLINE void AddSums(const Product& p, int r, const Sums<R, V>& sums, float* to) {
+  const VF keep = hn::Set(DF(), p.keep[r]);
+  QUIRE_UNROLL for (size_t c = 0; c < V; ++c) {
+    const VF old = p.is_first ? hn::Zero(DF()) : hn::LoadU(DF(), to + c * kVecLanes);
+    hn::StoreU(Fma(old, keep, sums.v[r][c]), DF(), to + c * kVecLanes);
+  }
+}
+
+template <int R, size_t V>
+HWY_INLINE void StoreSums(const Product& p, size_t column, const Sums<R, V>& sums) {
+  float* out = p.out + column * kVecLanes;
+  QUIRE_UNROLL for (int r = 0; r < R; ++r) {
+    float* to = out + static_cast<size_t>(r) * p.out_stride;
+    if (p.keep == nullptr) {
+      QUIRE_UNROLL for (size_t c = 0; c < V; ++c)
+          hn::StoreU(sums.v[r][c], DF(), to + c * kVecLanes);
+    } else {
+      AddSums(p, r, sums, to);
+    }
+  }
+}
+
+// Where V vectors stand from column `half` of a panel on, seen from there.
+template <size_t V>
+HWY_INLINE void PlaceColumns(size_t half, size_t panel_step, size_t (&at)[V]) {
+  QUIRE_UNROLL for (size_t c = 0; c < V; ++c) at[c] =
+      (half + c) / kVecs * panel_step + (half + c) % kVecs * kVecLanes - half * kVecLanes;
+}
+template <class T>
+HWY_INLINE const T* FirstRow(const Product& p, size_t column) {
+  return static_cast<const T*>(p.panels) + column / kVecs * p.panel_step +
+         column % kVecs * kVecLanes;
+}
+
+template <int R, size_t V, class T>
+QUIRE_MULTIPLY_INLINE void MultiplyColumns(const Product& p, size_t column, Ahead& ahead) {
+  // An iteration reads whole cache lines.
+  constexpr size_t kRowBytes = V * kVecLanes * sizeof(T);
+  constexpr size_t kRows = kRowBytes % 64 == 0 ? 1 : kRowBytes % 32 == 0 ? 2 : 4;
+  constexpr size_t kLines = kRows * kRowBytes / 64;
+  size_t at[V];
+  // Passes over whole panels only start at a panel, always.
+  PlaceColumns(WideColumns(R) % kVecs == 0 ? 0 : column % kVecs, p.panel_step, at);
+  const T* row = FirstRow<T>(p, column);
+  const float* a = p.a;
+  Sums<R, V> sums;
+  ClearSums(sums);
   size_t i = 0;
-  for (; i + kRows <= n; i += kRows) {
-    if constexpr (kAhead) {
+  for (; i + kRows <= p.n; i += kRows) {
+    if constexpr (kPrefetches) {
       QUIRE_UNROLL for (size_t line = 0; line < kLines; ++line) {
         __builtin_prefetch(ahead.next2 + 64 * line, 0, 2);
         __builtin_prefetch(ahead.next + 64 * line, 0, 2);
       }
-      ahead.next2 += 64 * kLines;
-      ahead.next += 64 * kLines;
+      ahead.next2 += kLines * ahead.line_bytes;
+      ahead.next += kLines * ahead.line_bytes;
     }
-    QUIRE_UNROLL for (size_t row = 0; row < kRows; ++row)
-        MultiplyRow<R, kPanels, kRowStep>(a + row * kStep, panel + row * 16, panel_step, acc);
-    a += kRows * kStep;
-    panel += kRows * 16;
+    QUIRE_UNROLL for (size_t j = 0; j < kRows; ++j)
+        AddRow(a + j, p.a_stride, row + 16 * j, at, sums);
+    a += kRows;
+    row += 16 * kRows;
   }
   if constexpr (kRows > 1)
-    for (; i < n; ++i, a += kStep, panel += 16)
-      MultiplyRow<R, kPanels, kRowStep>(a, panel, panel_step, acc);
+    for (; i < p.n; ++i, ++a, row += 16) AddRow(a, p.a_stride, row, at, sums);
+  StoreSums(p, column, sums);
 }
 
-template <int R, int kColumns>
-HWY_INLINE void Clear(VF (&acc)[R][kColumns]) {
-  QUIRE_UNROLL for (int r = 0; r < R; ++r) QUIRE_UNROLL for (int c = 0; c < kColumns; ++c)
-      acc[r][c] = hn::Zero(DF());
+template <int R, class T>
+HWY_NOINLINE void Multiply(const Product& p, Ahead& cursors) {
+  constexpr size_t kWide = WideColumns(R);
+  Ahead ahead = cursors;
+  size_t column = 0;
+  if constexpr (kWide > kNarrowColumns) {
+    for (;;) {
+      const size_t left = p.num_columns - column;
+      // Two times two rather than three and one.
+      if (left < kWide || (kWide == 3 && left == 4)) break;
+      MultiplyColumns<R, kWide, T>(p, column, ahead);
+      column += kWide;
+    }
+  }
+  for (; column < p.num_columns; column += kNarrowColumns)
+    MultiplyColumns<R, kNarrowColumns, T>(p, column, ahead);
+  cursors = ahead;
 }
 
-// One tile in one step. Row r sees tokens [first[r], last[r]) of the step; both 0: none.
-struct Tile {
-  const float* q;         // [head_dim_k][R]
-  float* scores;          // [R, kScoreStride]
-  float* o;               // [R, o_stride]
-  float* max;             // [R]
-  float* sums;            // [R, 16]
-  const void* k;          // K codes at the step's first token
-  const void* v;          // V codes at the step's first token, of the first 16 channels
-  const float* narrow_v;  // [tokens, 16]: V's last block, if it is narrower than 16; else null
-  size_t head_dim_k;
-  size_t num_v_panels;  // full blocks of 16 channels
-  size_t v_panel_step;  // elements from one to the next
-  size_t o_stride;
+// What the rows of a tile see of a step: row r tokens [first[r], last[r]), both 0 for none; all of
+// them together [begin, end).
+struct StepRows {
   uint32_t first[kTileRows];
   uint32_t last[kTileRows];
-  float keep[16];  // factor for what row r has summed so far
+  uint32_t begin;
+  uint32_t end;
+  bool is_ragged;  // the rows see different tokens
 };
 
-// Scores of blocks of 16 tokens [block, end).
-template <int R, int kPanels, bool kAhead, class T>
-HWY_INLINE size_t ScoreBlocks(const Tile& t, size_t block, size_t end, Ahead& ahead) {
-  for (; block + kPanels <= end; block += kPanels) {
-    VF acc[R][kPanels * kVecs];
-    Clear(acc);
-    Multiply<R, kPanels, R, 1, kAhead>(t.q, static_cast<const T*>(t.k) + block * 16 * t.head_dim_k,
-                                       16 * t.head_dim_k, t.head_dim_k, acc, ahead);
-    QUIRE_UNROLL for (int r = 0; r < R; ++r) QUIRE_UNROLL for (size_t c = 0; c < kPanels * kVecs;
-                                                               ++c)
-        hn::StoreU(acc[r][c], DF(),
-                   t.scores + static_cast<size_t>(r) * kScoreStride + block * 16 + c * kVecLanes);
+// Adds rows [from, to) of a panel to the sums of those rows that see them.
+template <int R, class T>
+HWY_INLINE void AddSeen(const Product& p, const StepRows& rows, const T* panel, size_t from,
+                        size_t to, Sums<R, kNarrowColumns>& sums) {
+  const DF d;
+  const DI di;
+  for (size_t i = from; i < to; ++i) {
+    const VI token = hn::Set(di, static_cast<int32_t>(i));
+    VF x[kNarrowColumns];
+    QUIRE_UNROLL for (size_t c = 0; c < kNarrowColumns; ++c) x[c] =
+        LoadLanes(panel + 16 * i + c * kVecLanes);
+    QUIRE_UNROLL for (int r = 0; r < R; ++r) {
+      const VI before = hn::Set(di, static_cast<int32_t>(rows.first[r]) - 1);
+      const VI end = hn::Set(di, static_cast<int32_t>(rows.last[r]));
+      const auto seen = hn::RebindMask(d, hn::And(hn::Gt(token, before), hn::Gt(end, token)));
+      const VF w = hn::Set(d, p.a[static_cast<size_t>(r) * p.a_stride + i]);
+      QUIRE_UNROLL for (size_t c = 0; c < kNarrowColumns; ++c) sums.v[r][c] =
+          hn::IfThenElse(seen, Fma(w, x[c], sums.v[r][c]), sums.v[r][c]);
+    }
   }
-  return block;
 }
 
-template <int R, bool kAhead, class T>
-HWY_NOINLINE void Scores(Tile& t, Ahead& cursors) {
-  uint32_t first = t.first[0], last = t.last[0];
-  for (int r = 1; r < R; ++r) {
-    if (t.last[r] == 0) continue;
-    if (last == 0 || t.first[r] < first) first = t.first[r];
-    if (t.last[r] > last) last = t.last[r];
+// As Multiply with keep, when row r sees tokens [rows.first[r], rows.last[r]) only, counted from
+// where p.panels and p.a start.
+template <int R, class T>
+HWY_NOINLINE void MultiplyRagged(const Product& p, const StepRows& rows) {
+  size_t begin = 0, end = rows.last[0];  // what all rows see
+  for (int r = 0; r < R; ++r) {
+    if (rows.first[r] > begin) begin = rows.first[r];
+    if (rows.last[r] < end) end = rows.last[r];
   }
-  Ahead ahead = cursors;
-  const size_t end = (last + 15) / 16;
-  const size_t block = ScoreBlocks<R, NumPanels(R), kAhead, T>(t, first / 16, end, ahead);
-  if constexpr (NumPanels(R) > 1) ScoreBlocks<R, 1, kAhead, T>(t, block, end, ahead);
-  cursors = ahead;
+  if (begin >= end) begin = end = rows.begin;
+  size_t at[kNarrowColumns];
+  PlaceColumns(0, p.panel_step, at);
+  for (size_t column = 0; column < p.num_columns; column += kNarrowColumns) {
+    const T* panel = FirstRow<T>(p, column);
+    Sums<R, kNarrowColumns> sums;
+    ClearSums(sums);
+    AddSeen(p, rows, panel, rows.begin, begin, sums);
+    const float* a = p.a + begin;
+    const T* row = panel + 16 * begin;
+    for (size_t i = begin; i < end; ++i, ++a, row += 16) AddRow(a, p.a_stride, row, at, sums);
+    AddSeen(p, rows, panel, end, rows.end, sums);
+    QUIRE_UNROLL for (int r = 0; r < R; ++r) {
+      // A row that sees nothing keeps its state: o * 1 + 0 would turn -0 into +0.
+      if (rows.last[r] == 0 && !p.is_first) continue;
+      AddSums(p, r, sums, p.out + static_cast<size_t>(r) * p.out_stride + column * kVecLanes);
+    }
+  }
 }
 
 // The lanes of 16 tokens from `token` that a row sees keep x, the others take `other`.
@@ -205,18 +301,49 @@ HWY_INLINE F32x16 Select16(uint32_t token, uint32_t first, uint32_t last, F32x16
   return x;
 }
 
-// Scores to weights relative to the maximum so far; t.keep; the state's max and sums.
-template <int R>
-HWY_NOINLINE void Softmax(Tile& t) {
+// What softmax works on: one tile's rows in one step.
+struct SoftmaxRows {
+  int num_rows;
+  float* scores;  // [num_rows, kScoreStride], become weights
+  float* max;     // [num_rows]
+  float* sums;    // [num_rows, 16]
+  float* keep;    // [16], becomes the factor for what row r has summed so far
+};
+
+// Blocks of 16 tokens whose exponentials are computed side by side: two vectors hide each other's
+// latency, and leave registers for the sum (measured: four are no faster).
+inline constexpr uint32_t kExpBlocks = kVecs == 1 ? 2 : 1;
+
+// s = 2^(s - max) in kBlocks blocks; returns sum + those.
+template <uint32_t kBlocks>
+HWY_INLINE F32x16 WeighBlocks(float* s, VF max, F32x16 sum) {
+  VF x[kBlocks * kVecs];
+  for (size_t i = 0; i < kBlocks * kVecs; ++i)
+    x[i] = hn::Sub(max, hn::LoadU(DF(), s + i * kVecLanes));
+  Exp2Minus(x);
+  for (size_t i = 0; i < kBlocks * kVecs; ++i) {
+    sum.v[i % kVecs] = hn::Add(sum.v[i % kVecs], x[i]);
+    hn::StoreU(x[i], DF(), s + i * kVecLanes);
+  }
+  return sum;
+}
+
+// Scores of tokens [begin, end), from a multiple of 16 on, to weights relative to the maximum so
+// far; keep; the state's max and sums. Lanes up to a multiple of 16 after the end are read as well.
+// Ragged: rows see what `rows` says, and the others' weights become 0.
+template <bool kRagged>
+HWY_NOINLINE void Softmax(const SoftmaxRows& t, const StepRows& rows) {
+  const uint32_t begin = rows.begin / 16 * 16, end = (rows.end + 15) / 16 * 16;
+  const auto is_cut = [&](int r, uint32_t token) HWY_ATTR {
+    return kRagged && (token < rows.first[r] || token + 16 > rows.last[r]);
+  };
   alignas(64) float step[16] = {};
-  for (int r = 0; r < R; ++r) {
-    if (t.last[r] == 0) continue;
+  for (int r = 0; r < t.num_rows; ++r) {
     const float* s = t.scores + static_cast<size_t>(r) * kScoreStride;
     F32x16 top = Set16(t.max[r]);
-    for (uint32_t token = t.first[r] / 16 * 16; token < t.last[r]; token += 16) {
+    for (uint32_t token = begin; token < end; token += 16) {
       F32x16 x = Load16(s + token);
-      if (token < t.first[r] || token + 16 > t.last[r])
-        x = Select16(token, t.first[r], t.last[r], x, kLowest);
+      if (is_cut(r, token)) x = Select16(token, rows.first[r], rows.last[r], x, kLowest);
       top = Max16(top, x);
     }
     const float max = MaxLanes16(top);
@@ -224,112 +351,30 @@ HWY_NOINLINE void Softmax(Tile& t) {
     t.max[r] = max;
   }
   Store16(Exp2x16(Load16(step)), t.keep);
-  for (int r = 0; r < R; ++r) {
-    if (t.last[r] == 0) continue;
+  for (int r = 0; r < t.num_rows; ++r) {
     float* s = t.scores + static_cast<size_t>(r) * kScoreStride;
-    const F32x16 max = Set16(t.max[r]);
+    const VF max = hn::Set(DF(), t.max[r]);
     F32x16 sum = Zero16();
-    for (uint32_t token = t.first[r] / 16 * 16; token < t.last[r]; token += 16) {
-      F32x16 p = Exp2x16(Sub16(Load16(s + token), max));
-      if (token < t.first[r] || token + 16 > t.last[r])
-        p = Select16(token, t.first[r], t.last[r], p, 0.0f);
-      sum = Add16(sum, p);
-      Store16(p, s + token);
+    uint32_t token = begin;
+    if constexpr (kRagged) {
+      for (; token < end; token += 16) {
+        if (!is_cut(r, token)) {
+          sum = WeighBlocks<1>(s + token, max, sum);
+          continue;
+        }
+        WeighBlocks<1>(s + token, max, sum);
+        const F32x16 p = Select16(token, rows.first[r], rows.last[r], Load16(s + token), 0.0f);
+        Store16(p, s + token);
+        sum = Add16(sum, p);
+      }
+    } else {
+      for (; token + 16 * kExpBlocks <= end; token += 16 * kExpBlocks)
+        sum = WeighBlocks<kExpBlocks>(s + token, max, sum);
+      if (kExpBlocks > 1 && token < end) sum = WeighBlocks<1>(s + token, max, sum);
     }
     float* sums = t.sums + r * 16;
     Store16(Fma16(Load16(sums), Set16(t.keep[r]), sum), sums);
   }
-}
-
-// o = o * keep + weights V for kPanels blocks of 16 channels, when all rows see tokens
-// [first, last).
-template <int R, int kPanels, bool kAhead, class T>
-HWY_INLINE void AddValues(const Tile& t, uint32_t first, uint32_t last, const T* panel,
-                          size_t panel_step, float* o, Ahead& ahead) {
-  VF acc[R][kPanels * kVecs];
-  Clear(acc);
-  Multiply<R, kPanels, 1, kScoreStride, kAhead>(t.scores + first, panel + first * size_t{16},
-                                                panel_step, last - first, acc, ahead);
-  QUIRE_UNROLL for (int r = 0; r < R; ++r) {
-    const VF keep = hn::Set(DF(), t.keep[r]);
-    QUIRE_UNROLL for (size_t c = 0; c < kPanels * kVecs; ++c) {
-      float* to = o + static_cast<size_t>(r) * t.o_stride + c * kVecLanes;
-      hn::StoreU(Fma(hn::LoadU(DF(), to), keep, acc[r][c]), DF(), to);
-    }
-  }
-}
-
-// sum += weights V over tokens [first, last), for one row and 16 channels.
-template <class T>
-HWY_INLINE void AddRow(const float* weights, uint32_t first, uint32_t last, const T* panel,
-                       float* sum) {
-  if (first >= last) return;
-  Ahead none = {};
-  VF acc[1][kVecs];
-  QUIRE_UNROLL for (size_t c = 0; c < kVecs; ++c) acc[0][c] = hn::LoadU(DF(), sum + c * kVecLanes);
-  Multiply<1, 1, 1, 0, false>(weights + first, panel + first * size_t{16}, 0, last - first, acc,
-                              none);
-  QUIRE_UNROLL for (size_t c = 0; c < kVecs; ++c) hn::StoreU(acc[0][c], DF(), sum + c * kVecLanes);
-}
-
-// As AddValues for one block, when rows see different tokens: each row alone up to where the last
-// row begins, all together while they can, each alone to its end. A row's order stays the same.
-template <int R, class T>
-HWY_NOINLINE void AddRaggedValues(const Tile& t, const T* panel, float* o) {
-  uint32_t first = 0, last = 0xFFFFFFFFu;  // what all rows see
-  for (int r = 0; r < R; ++r) {
-    if (t.first[r] > first) first = t.first[r];
-    if (t.last[r] < last) last = t.last[r];
-  }
-  if (first >= last) first = last = 0;
-  alignas(64) float sum[R][16] = {};
-  for (int r = 0; r < R; ++r) {
-    const uint32_t end = first < last ? first : t.last[r];
-    AddRow(t.scores + static_cast<size_t>(r) * kScoreStride, t.first[r], end, panel, sum[r]);
-  }
-  if (first < last) {
-    Ahead none = {};
-    VF acc[R][kVecs];
-    QUIRE_UNROLL for (int r = 0; r < R; ++r) QUIRE_UNROLL for (size_t c = 0; c < kVecs; ++c)
-        acc[r][c] = hn::LoadU(DF(), sum[r] + c * kVecLanes);
-    Multiply<R, 1, 1, kScoreStride, false>(t.scores + first, panel + first * size_t{16}, 0,
-                                           last - first, acc, none);
-    QUIRE_UNROLL for (int r = 0; r < R; ++r) QUIRE_UNROLL for (size_t c = 0; c < kVecs; ++c)
-        hn::StoreU(acc[r][c], DF(), sum[r] + c * kVecLanes);
-    for (int r = 0; r < R; ++r)
-      AddRow(t.scores + static_cast<size_t>(r) * kScoreStride, last, t.last[r], panel, sum[r]);
-  }
-  for (int r = 0; r < R; ++r) {
-    if (t.last[r] == 0) continue;  // o * 1 + 0 would turn -0 into +0
-    float* to = o + static_cast<size_t>(r) * t.o_stride;
-    Store16(Fma16(Load16(to), Set16(t.keep[r]), Load16(sum[r])), to);
-  }
-}
-
-template <int R, bool kAhead, class T>
-HWY_NOINLINE void Values(Tile& t, Ahead& cursors) {
-  bool ragged = false;
-  for (int r = 1; r < R; ++r) ragged = ragged || t.first[r] != t.first[0] || t.last[r] != t.last[0];
-  const T* v = static_cast<const T*>(t.v);
-  const uint32_t first = t.first[0], last = t.last[0];
-  constexpr int kPanels = NumPanels(R);
-  Ahead ahead = cursors;
-  size_t panel = 0;
-  if (ragged) {
-    for (; panel < t.num_v_panels; ++panel)
-      AddRaggedValues<R>(t, v + panel * t.v_panel_step, t.o + panel * 16);
-    if (t.narrow_v != nullptr) AddRaggedValues<R>(t, t.narrow_v, t.o + panel * 16);
-    return;
-  }
-  for (; panel + kPanels <= t.num_v_panels; panel += kPanels)
-    AddValues<R, kPanels, kAhead>(t, first, last, v + panel * t.v_panel_step, t.v_panel_step,
-                                  t.o + panel * 16, ahead);
-  for (; panel < t.num_v_panels; ++panel)
-    AddValues<R, 1, kAhead>(t, first, last, v + panel * t.v_panel_step, t.v_panel_step,
-                            t.o + panel * 16, ahead);
-  if (t.narrow_v != nullptr)
-    AddValues<R, 1, false>(t, first, last, t.narrow_v, 0, t.o + panel * 16, ahead);
-  cursors = ahead;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -25,7 +25,7 @@ bool HasAvx2() {
 bool HasAvx512() {
   return HasAvx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512cd");
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vnni");
 }
 #else
 bool HasAvx2() { return false; }

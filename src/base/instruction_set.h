@@ -17,7 +17,7 @@ enum class InstructionSet { kPortable, kAvx2, kAvx512 };
 std::string_view InstructionSetName(InstructionSet set);  // "portable", "avx2", "avx512"
 
 // What this machine can run, from the plainest to the fastest; kPortable is always there.
-// kAvx2 needs AVX2, FMA, F16C and BMI2; kAvx512 needs F, VL, DQ, BW and CD besides.
+// kAvx2 needs AVX2, FMA, F16C and BMI2; kAvx512 needs F, VL, DQ, BW, CD and VNNI besides.
 std::vector<InstructionSet> AvailableInstructionSets();
 
 // The fastest available set, or the one that `forced` names (QUIRE_CPU). kInvalidArgument for an

@@ -19,10 +19,32 @@ void Pause() {
 #endif
 }
 
+// Returns once ready(word) holds.
+template <class Word, class Ready>
+void Await(std::atomic<Word>& word, Ready&& ready) {
+  if (ready(word.load(std::memory_order_acquire))) return;
+  const auto start = std::chrono::steady_clock::now();
+  do {
+    for (int i = 0; i < 64; ++i) {
+      if (ready(word.load(std::memory_order_acquire))) return;
+      Pause();
+    }
+  } while (std::chrono::steady_clock::now() - start < kSpinTime);
+  for (;;) {
+    const Word value = word.load(std::memory_order_acquire);
+    if (ready(value)) return;
+    word.wait(value, std::memory_order_acquire);
+  }
+}
+
 // Counts on past the largest value: it is reached after some hours.
 int Next(int count) { return static_cast<int>(static_cast<unsigned>(count) + 1u); }
 
 }  // namespace
+
+void DoneCounter::WaitFor(uint32_t total) {
+  Await(count_, [=](uint32_t count) { return count >= total; });
+}
 
 ThreadTeam::ThreadTeam(int num_threads) : num_threads_(num_threads) {
   QUIRE_CHECK(num_threads >= 1);
@@ -60,7 +82,7 @@ void ThreadTeam::RunErased(ErasedJob call, void* job) {
 void ThreadTeam::WorkerLoop(int worker) {
   int seen = 0;
   for (;;) {
-    WaitForChange(job_number_, seen);
+    Await(job_number_, [=](int number) { return number != seen; });
     seen = Next(seen);
     if (stopping_) return;
     call_(job_, worker);
@@ -78,18 +100,7 @@ void ThreadTeam::Barrier() {
     generation_.notify_all();
     return;
   }
-  WaitForChange(generation_, generation);
-}
-
-void ThreadTeam::WaitForChange(std::atomic<int>& word, int old) {
-  const auto start = std::chrono::steady_clock::now();
-  do {
-    for (int i = 0; i < 64; ++i) {
-      if (word.load(std::memory_order_acquire) != old) return;
-      Pause();
-    }
-  } while (std::chrono::steady_clock::now() - start < kSpinTime);
-  while (word.load(std::memory_order_acquire) == old) word.wait(old, std::memory_order_acquire);
+  Await(generation_, [=](int now) { return now != generation; });
 }
 
 }  // namespace quire

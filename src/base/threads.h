@@ -18,6 +18,23 @@
 
 namespace quire {
 
+// How many items of something are done, for workers that go on with what the items made.
+//
+// Threading: Add and WaitFor by any worker; Reset while no worker runs.
+class DoneCounter {
+ public:
+  void Reset() { count_.store(0, std::memory_order_relaxed); }
+  // One more is done; wakes those who wait for `total`.
+  void Add(uint32_t total) {
+    if (count_.fetch_add(1, std::memory_order_acq_rel) + 1 == total) count_.notify_all();
+  }
+  // Returns when `total` are done; what they wrote is then visible.
+  void WaitFor(uint32_t total);
+
+ private:
+  alignas(64) std::atomic<uint32_t> count_{0};
+};
+
 class ThreadTeam {
  public:
   // num_threads >= 1, the caller included. Throws std::system_error, as std::thread does, if the
@@ -60,8 +77,6 @@ class ThreadTeam {
   void RunErased(ErasedJob call, void* job);
   void WorkerLoop(int worker);
   void Stop();
-  // Returns once `word` differs from `old`.
-  static void WaitForChange(std::atomic<int>& word, int old);
 
   const int num_threads_;
   std::vector<std::thread> threads_;

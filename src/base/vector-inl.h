@@ -172,27 +172,46 @@ HWY_INLINE float MaxLanes16(F32x16 a) {
   return hn::GetLane(hn::MaxOfLanes(DF(), m));
 }
 
-// 2^x for x <= 127, relative error below 3e-7; exactly 1 at 0, so a softmax whose maximum did not
-// change rescales no bit. x below -126 is taken as -126: the caller selects masked lanes away.
-HWY_INLINE VF Exp2(VF x) {
+// p = p * x + term.
+template <size_t N>
+HWY_INLINE void FmaTerm(const VF (&x)[N], float term, VF (&p)[N]) {
+  for (size_t i = 0; i < N; ++i) p[i] = Fma(p[i], x[i], hn::Set(DF(), term));
+}
+
+// 2^-y of N vectors, y >= -127, relative error below 3e-7; exactly 1 at 0, so a softmax whose
+// maximum did not change rescales no bit. y above 126 is taken as 126: the caller selects masked
+// lanes away. Several vectors at once hide the latency of the polynomial.
+template <size_t N>
+HWY_INLINE void Exp2Minus(VF (&y)[N]) {
   const DF d;
   const DI di;
-  x = hn::Max(x, hn::Set(d, -126.0f));
-  const VF n = hn::Round(x);
-  const VF f = hn::Sub(x, n);
-  // Taylor terms of 2^f on [-0.5, 0.5]; the constant term is exactly 1.
-  VF p = hn::Set(d, 1.5403530e-4f);
-  p = Fma(p, f, hn::Set(d, 1.3333558e-3f));
-  p = Fma(p, f, hn::Set(d, 9.6181291e-3f));
-  p = Fma(p, f, hn::Set(d, 5.5504109e-2f));
-  p = Fma(p, f, hn::Set(d, 2.4022651e-1f));
-  p = Fma(p, f, hn::Set(d, 6.9314718e-1f));
-  p = Fma(p, f, hn::Set(d, 1.0f));
-  const VI exponent = hn::ShiftLeft<23>(hn::ConvertTo(di, n));
-  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
+  // A sum with 1.5 x 2^23 is rounded to an integer, which then stands in its lowest bits.
+  const VF shift = hn::Set(d, 12582912.0f);
+  VF shifted[N], p[N];
+  for (size_t i = 0; i < N; ++i) y[i] = hn::Min(y[i], hn::Set(d, 126.0f));
+  for (size_t i = 0; i < N; ++i) shifted[i] = hn::Sub(shift, y[i]);
+  for (size_t i = 0; i < N; ++i) y[i] = hn::Add(y[i], hn::Sub(shifted[i], shift));
+  // (2^-f - 1) / f on [-0.5, 0.5], minimax: 9.4e-8 of 2^-f. The constant term is exactly 1.
+  for (size_t i = 0; i < N; ++i)
+    p[i] = Fma(y[i], hn::Set(d, -1.326940837e-3f), hn::Set(d, 9.671294130e-3f));
+  FmaTerm(y, -5.550711229e-2f, p);
+  FmaTerm(y, 2.402224690e-1f, p);
+  FmaTerm(y, -6.931470037e-1f, p);
+  FmaTerm(y, 1.0f, p);
+  for (size_t i = 0; i < N; ++i) {
+    const VI exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted[i]));
+    y[i] = hn::BitCast(d, hn::Add(hn::BitCast(di, p[i]), exponent));
+  }
+}
+// 2^x for x <= 127.
+HWY_INLINE VF Exp2(VF x) {
+  VF minus[1] = {hn::Neg(x)};
+  Exp2Minus(minus);
+  return minus[0];
 }
 HWY_INLINE F32x16 Exp2x16(F32x16 x) {
-  for (size_t i = 0; i < kVecs; ++i) x.v[i] = Exp2(x.v[i]);
+  for (size_t i = 0; i < kVecs; ++i) x.v[i] = hn::Neg(x.v[i]);
+  Exp2Minus(x.v);
   return x;
 }
 

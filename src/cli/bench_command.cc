@@ -32,6 +32,7 @@ struct BenchFlags {
   uint32_t repetitions = 3;
   bool no_kv_cache = false;
   bool kernels = false;
+  bool all_shapes = false;
   bool json = false;
 };
 
@@ -192,10 +193,13 @@ CommandBody AddBenchCommand(CLI::App& app) {
                     "One token at each depth of -d, with the cache and by computing all again");
   command->add_flag("--kernels", flags->kernels,
                     "Each kernel on its own, as a share of what memory or arithmetic allows");
+  command->add_flag("--all-shapes", flags->all_shapes,
+                    "With --kernels: every weight type, more head sizes, depths and page sizes");
   command->add_flag("--json", flags->json, "Print a JSON list");
   return [flags, command]() -> StatusOr<int> {
     if (flags->no_kv_cache && command->count("-d") == 0) flags->depths = {64, 128, 256, 512};
-    if (flags->kernels) return RunKernelBench(flags->engine, flags->threads.front(), flags->json);
+    if (flags->kernels)
+      return RunKernelBench(flags->engine, flags->threads.front(), flags->all_shapes, flags->json);
     return RunBench(*flags);
   };
 }

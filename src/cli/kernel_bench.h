@@ -1,4 +1,5 @@
-// `quire bench --kernels`: each kernel on its own, on the model's own matrices and head sizes.
+// `quire bench --kernels`: each kernel on its own: products of the common weight types, attention
+// at the head sizes that models have, and the model's own of both.
 #pragma once
 
 #include "base/status.h"
@@ -8,6 +9,7 @@ namespace quire {
 
 // Prints a table, or with `json` a list. Each row is a ratio to what this machine does in the same
 // run: bytes to a plain streaming read, arithmetic to a loop of register-only multiplies.
-StatusOr<int> RunKernelBench(const EngineFlags& flags, int num_threads, bool json);
+// all_shapes: every weight type and more shapes of attention, for some minutes.
+StatusOr<int> RunKernelBench(const EngineFlags& flags, int num_threads, bool all_shapes, bool json);
 
 }  // namespace quire

@@ -5,8 +5,11 @@
 // a call computes. Per output, in order of k:
 //   f32 form   acc = fma(w[k], x[k], acc), w[k] = fma(d, q, m) rounded once
 //   int8 form  for each block of 32: s = exact integer sum of w codes times x codes;
-//              Q4_1: acc = fma(m, x.scaled_sum, acc);
-//              acc = fma(float(s), d * x.scale, acc), the product d * x.scale rounded once
+//              types with a minimum: acc = fma(m, x.scaled_sum, acc);
+//              acc = fma(float(s), d * x.scale, acc), the product d * x.scale rounded once.
+//              Where the scale changes within the block (Q2_K, Q3_K, Q6_K) d is the file's f16, and
+//              s the sum of S times w codes times x codes; Q2_K's minimum is
+//              acc = fma(float(sum of M times x codes), -e * x.scale, acc).
 // Reference code: linear/reference.h.
 //
 // Threads: no state; calls that write disjoint outputs may run at the same time.

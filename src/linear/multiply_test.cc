@@ -26,7 +26,7 @@ class Product {
         buffer(kMaxRows, shape.k),
         x{.num_rows = kMaxRows, .num_cols = shape.k, .rows = rows.data(), .row_stride = shape.k} {
     if (!int8) return;
-    x.int8 = buffer.Rows(shape.k);
+    x.int8 = buffer.Rows(kMaxRows, shape.k);
     for (int m = 0; m < kMaxRows; ++m)
       for (int b = 0; b < shape.k / 32; ++b)
         QuantiseBlock(rows.data() + m * shape.k + 32 * b, m, b, x.int8);
@@ -59,7 +59,6 @@ struct Case {
 std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (WeightType type : AllWeightTypes()) {
-    if (!IsSupported(type)) continue;
     cases.push_back({type, false});
     if (TakesInt8(type)) cases.push_back({type, true});
   }
@@ -67,6 +66,7 @@ std::vector<Case> Cases() {
 }
 std::vector<Shape> Shapes(WeightType type) {
   std::vector<Shape> shapes = {{1, 32}, {15, 64}, {16, 96}, {17, 576}, {50, 1056}};
+  if (BlockElements(type) == 256) shapes = {{1, 256}, {17, 512}, {50, 1280}};
   if (BlockElements(type) == 1) shapes.insert(shapes.end(), {{5, 1}, {33, 7}, {17, 131}});
   return shapes;
 }
@@ -118,7 +118,7 @@ TEST(Multiply, Int8FormEqualsItsReferenceBitForBit) {
 TEST(Multiply, Int8FormErrsByNoMoreThanTheRoundingOfTheActivations) {
   for (const Case& c : Cases()) {
     if (!c.int8) continue;
-    const Shape s{17, 576};
+    const Shape s{17, 768};
     const Product product(c.type, s, true, 23);
     for (int m = 0; m < kMaxRows; ++m) {
       for (int n = 0; n < s.n; ++n) {
@@ -126,7 +126,7 @@ TEST(Multiply, Int8FormErrsByNoMoreThanTheRoundingOfTheActivations) {
         double bound = ReferenceAbsDot(product.matrix.file(), n, product.row(m)) * 0x1p-24 * s.k;
         for (int k = 0; k < s.k; ++k)
           bound += std::fabs(WeightAt(product.matrix.file(), n, k)) * 0.5001 *
-                   static_cast<double>(product.x.int8.scales[m * s.k / 32 + k / 32]);
+                   static_cast<double>(product.x.int8.scales[product.x.int8.At(m, k / 32)]);
         ASSERT_NEAR(ReferenceInt8Dot(product.matrix.file(), n, product.x.int8, m),
                     ReferenceDot(product.matrix.file(), n, product.row(m)), bound);
       }
@@ -166,13 +166,13 @@ TEST(Multiply, BitsDoNotDependOnRowsPlacesRangesOrInstructionSet) {
 
 // More rows than a chunk, and a chunk's edges.
 TEST(Multiply, ManyRowsEqualOneRowAtATime) {
-  constexpr int kRows = 211, kCols = 64, kOutputs = 20;
+  constexpr int kRows = 211, kCols = 256, kOutputs = 20;
   for (const Case& c : Cases()) {
     const RandomMatrix matrix(c.type, kOutputs, kCols, 31);
     const auto rows = RandomRows(kRows, kCols, 32);
     Int8Buffer buffer(kRows, kCols);
     Activations x{.num_rows = kRows, .num_cols = kCols, .rows = rows.data(), .row_stride = kCols};
-    if (c.int8) x.int8 = buffer.Rows(kCols);
+    if (c.int8) x.int8 = buffer.Rows(kRows, kCols);
     for (InstructionSet set : AvailableInstructionSets()) {
       const LinearKernels& kernels = GetLinearKernels(set);
       if (c.int8) kernels.quantise_rows(rows.data(), kCols, 0, kRows, x.int8);
@@ -199,14 +199,15 @@ TEST(Multiply, DataTellsWrongRoundingAndWrongBlockOrderApart) {
         int32_t sum = 0;
         for (int j = 0; j < 32; ++j)
           sum += static_cast<int32_t>(ElementAt(product.matrix.file(), n, 32 * b + j).code) *
-                 product.x.int8.codes[32 * b + j];
+                 product.x.int8.codes[32 * product.x.int8.At(0, b) + static_cast<size_t>(j)];
         const FileElement e = ElementAt(product.matrix.file(), n, 32 * b);
-        const float scale = e.scale * product.x.int8.scales[b];
+        const float scale = e.scale * product.x.int8.scales[product.x.int8.At(0, b)];
         if (way == 0) {
-          separate += e.min * product.x.int8.scaled_sums[b];
+          separate += e.min * product.x.int8.scaled_sums[product.x.int8.At(0, b)];
           separate += static_cast<float>(sum) * scale;
         } else {
-          backward = std::fmaf(e.min, product.x.int8.scaled_sums[b], backward);
+          backward =
+              std::fmaf(e.min, product.x.int8.scaled_sums[product.x.int8.At(0, b)], backward);
           backward = std::fmaf(static_cast<float>(sum), scale, backward);
         }
       }
@@ -259,12 +260,12 @@ TEST(Multiply, NoRowsOrNoPanelsWriteNothing) {
 
 TEST(Multiply, ANaNOfOneRowStaysInThatRow) {
   for (const Case& c : Cases()) {
-    Product product(c.type, {20, 64}, c.int8, 44);
+    Product product(c.type, {20, 256}, c.int8, 44);
     const auto clean = product.RunAll(InstructionSet::kPortable);
-    product.rows[3 * 64 + 40] = std::nanf("");
+    product.rows[3 * 256 + 40] = std::nanf("");
     for (InstructionSet set : AvailableInstructionSets()) {
       if (c.int8)
-        GetLinearKernels(set).quantise_rows(product.rows.data(), 64, 0, kMaxRows, product.x.int8);
+        GetLinearKernels(set).quantise_rows(product.rows.data(), 256, 0, kMaxRows, product.x.int8);
       const auto out = product.RunAll(set);
       for (int m = 0; m < 8; ++m) {
         for (int n = 0; n < 20; ++n) {

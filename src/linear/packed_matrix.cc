@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/half.h"
+#include "linear/panel_blocks.h"
 
 namespace quire {
 namespace {
@@ -20,10 +21,6 @@ T LoadAs(const std::byte* p) {
   return x;
 }
 
-// Bytes of a block of 32 in a panel: what stands before the codes, and the codes.
-int HeadBytes(WeightType type) { return (type == WeightType::kQ4_1 ? 4 : 2) * kLanes; }
-int CodeBytes(WeightType type) { return (type == WeightType::kQ8_0 ? 32 : 16) * kLanes; }
-
 // Elements of T, [16 rows][K] in the file, to [K][16 rows]. Rows that are not there become zero.
 template <class T>
 void PackElements(const std::byte* rows, int num_rows, int num_cols, std::byte* panel) {
@@ -36,22 +33,13 @@ void PackElements(const std::byte* rows, int num_rows, int num_cols, std::byte* 
           LoadAs<T>(rows + static_cast<size_t>(r) * row_bytes + sizeof(T) * static_cast<size_t>(k));
 }
 
-// Blocks of `kHead` f16 numbers and `kFours` times four bytes of codes.
-template <int kHead, int kFours>
-void PackBlocks(const std::byte* rows, int num_rows, int num_blocks, std::byte* panel) {
-  constexpr size_t kFileBytes = 2 * kHead + 4 * kFours;
-  constexpr size_t kPanelBytes = kFileBytes * kLanes;
-  const size_t row_bytes = kFileBytes * static_cast<size_t>(num_blocks);
-  if (num_rows < kLanes) std::memset(panel, 0, kPanelBytes * static_cast<size_t>(num_blocks));
-  for (int b = 0; b < num_blocks; ++b, panel += kPanelBytes) {
-    for (int r = 0; r < num_rows; ++r) {
-      const std::byte* in =
-          rows + static_cast<size_t>(r) * row_bytes + static_cast<size_t>(b) * kFileBytes;
-      for (int i = 0; i < kHead; ++i) std::memcpy(panel + 2 * (i * kLanes + r), in + 2 * i, 2);
-      for (int i = 0; i < kFours; ++i)
-        std::memcpy(panel + 2 * kHead * kLanes + 4 * (i * kLanes + r), in + 2 * kHead + 4 * i, 4);
-    }
-  }
+// Lanes that are not there become zero.
+void PackBlocks(WeightType type, const std::byte* rows, int num_rows, int num_cols,
+                int64_t panel_bytes, std::byte* panel) {
+  if (num_rows < kLanes) std::memset(panel, 0, static_cast<size_t>(panel_bytes));
+  const int64_t row_bytes = RowBytes(type, num_cols);
+  for (int r = 0; r < num_rows; ++r)
+    WriteLane(type, rows + r * row_bytes, num_cols / kPanelBlock, r, panel);
 }
 
 }  // namespace
@@ -64,8 +52,12 @@ PackedMatrix::PackedMatrix(WeightType type, int num_rows, int num_cols, std::byt
 }
 
 int64_t PackedMatrix::PackedBytes(WeightType type, int64_t num_rows, int64_t num_cols) {
-  QUIRE_CHECK(IsSupported(type) && num_rows >= 0 && num_cols >= 1);
-  return (num_rows + kPanelRows - 1) / kPanelRows * kPanelRows * RowBytes(type, num_cols);
+  QUIRE_CHECK(num_rows >= 0 && num_cols >= 1);
+  const int64_t num_panels = (num_rows + kPanelRows - 1) / kPanelRows;
+  if (!TakesInt8(type)) return num_panels * kPanelRows * RowBytes(type, num_cols);
+  QUIRE_CHECK(num_cols % BlockElements(type) == 0);
+  const PanelFormat format = PanelFormatOf(type);
+  return num_panels * (num_cols / (kPanelBlock * format.blocks)) * format.group_stride();
 }
 
 void PackedMatrix::PackRows(int first_row, int count, const std::byte* gguf_rows) {
@@ -73,7 +65,6 @@ void PackedMatrix::PackRows(int first_row, int count, const std::byte* gguf_rows
   QUIRE_CHECK(first_row % kPanelRows == 0);
   QUIRE_CHECK(count % kPanelRows == 0 || first_row + count == num_rows_);
   const int64_t row_bytes = RowBytes(type_, num_cols_);
-  const int num_blocks = num_cols_ / BlockElements(type_);
   for (int row = first_row; row < first_row + count; row += kPanelRows) {
     const int rows = std::min(kPanelRows, first_row + count - row);
     const std::byte* in = gguf_rows + (row - first_row) * row_bytes;
@@ -86,17 +77,8 @@ void PackedMatrix::PackRows(int first_row, int count, const std::byte* gguf_rows
       case WeightType::kBf16:
         PackElements<uint16_t>(in, rows, num_cols_, panel);
         break;
-      case WeightType::kQ8_0:
-        PackBlocks<1, 8>(in, rows, num_blocks, panel);
-        break;
-      case WeightType::kQ4_0:
-        PackBlocks<1, 4>(in, rows, num_blocks, panel);
-        break;
-      case WeightType::kQ4_1:
-        PackBlocks<2, 4>(in, rows, num_blocks, panel);
-        break;
       default:
-        QUIRE_CHECK(false);
+        PackBlocks(type_, in, rows, num_cols_, panel_bytes_, panel);
     }
   }
 }
@@ -120,22 +102,10 @@ void PackedMatrix::DequantiseRow(int row, float* out) const {
     default:
       break;
   }
-  const int head = HeadBytes(type_);
-  for (int k = 0; k < num_cols_; k += 32, in += head + CodeBytes(type_)) {
-    const float d = HalfToFloat(LoadAs<uint16_t>(in + 2 * r));
-    const float m =
-        type_ == WeightType::kQ4_1 ? HalfToFloat(LoadAs<uint16_t>(in + 2 * (kLanes + r))) : 0.0f;
-    for (int i = 0; i < 32; ++i) {
-      if (type_ == WeightType::kQ8_0) {
-        const int q = LoadAs<int8_t>(in + head + 4 * (i / 4 * kLanes + r) + i % 4);
-        out[k + i] = d * static_cast<float>(q);
-        continue;
-      }
-      const int byte = LoadAs<uint8_t>(in + head + 4 * (i % 16 / 4 * kLanes + r) + i % 4);
-      const int q = i < 16 ? byte & 15 : byte >> 4;
-      out[k + i] = type_ == WeightType::kQ4_0 ? d * static_cast<float>(q - 8)
-                                              : d * static_cast<float>(q) + m;  // d q is exact
-    }
+  for (int block = 0; block < num_cols_ / kPanelBlock; ++block, out += kPanelBlock) {
+    const LaneBlock lane = ReadLane(type_, in, block, r);
+    for (int i = 0; i < kPanelBlock; ++i)  // the product is exact
+      out[i] = lane.scale[i / 16] * static_cast<float>(lane.code[i]) + lane.min[i / 16];
   }
 }
 

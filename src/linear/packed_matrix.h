@@ -4,11 +4,8 @@
 // Panels of 16 rows, one after the other; the last one is filled up with zeros. The same bytes for
 // every instruction set. A panel:
 //   F32 F16 BF16  [K][16 rows] elements
-//   Q8_0  for each block of 32 k: 16 f16 scales | [8 fours of k][16 rows][4 k] s8        544 bytes
-//   Q4_0  for each block of 32 k: 16 f16 scales | [4 fours of k][16 rows][4 bytes]       288 bytes
-//   Q4_1  for each block of 32 k: 16 f16 scales | 16 f16 minimums | as Q4_0              320 bytes
-//   byte j of four g of a 4-bit block: low nibble element 4g + j, high nibble 16 + 4g + j
-// Element values (exact formulas of GGUF): Q8_0 d q, Q4_0 d (q - 8), Q4_1 d q + m.
+//   the others    blocks of 32 columns as panel_format.h says: 16 scales, then 16 rows of codes
+// Element values are the exact formulas of GGUF (docs/formats.md).
 //
 // Does not own its memory: the loader does. Not here: products (linear/kernels.h).
 // Threads: disjoint row ranges may be packed at the same time; after that it is read-only.
@@ -32,10 +29,11 @@ class PackedMatrix {
 
   PackedMatrix() = default;
   // `memory`: PackedBytes(type, num_rows, num_cols) bytes, 64-byte aligned, that outlive this.
-  // Requires: IsSupported(type); num_rows, num_cols >= 1; num_cols a multiple of the type's block.
+  // Requires: num_rows, num_cols >= 1; num_cols a multiple of the type's block.
   PackedMatrix(WeightType type, int num_rows, int num_cols, std::byte* memory);
 
-  // Bytes of the packed form, a multiple of 32. At most 16/N larger than the file's.
+  // Bytes of the packed form: the file's with the rows filled up to 16, and 1.5 to 3.6 % more for
+  // Q4_K, Q5_K, Q3_K and IQ4_XS, whose 6-bit scales are kept in bytes.
   static int64_t PackedBytes(WeightType type, int64_t num_rows, int64_t num_cols);
 
   WeightType type() const { return type_; }
@@ -49,7 +47,7 @@ class PackedMatrix {
   // unaligned. Requires: first_row is a multiple of 16; so is count, unless the range ends at N.
   void PackRows(int first_row, int count, const std::byte* gguf_rows);
 
-  // Row `row` as f32 [K]: each element rounded once (exact but for Q4_1).
+  // Row `row` as f32 [K]: each element rounded once (exact but for types with a minimum).
   void DequantiseRow(int row, float* out) const;
 
  private:

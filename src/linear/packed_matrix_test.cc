@@ -2,33 +2,64 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <vector>
 
+#include "base/test_data.h"
 #include "linear/random_matrix.h"
 
 namespace quire {
 namespace {
 
-std::vector<WeightType> SupportedTypes() {
-  std::vector<WeightType> types;
-  for (WeightType type : AllWeightTypes())
-    if (IsSupported(type)) types.push_back(type);
-  return types;
-}
+// Columns that every type has whole blocks of, in more than one group of blocks.
+constexpr int kCols = 512;
 
 TEST(PackedMatrix, DequantisedRowsAreTheFilesValues) {
-  for (WeightType type : SupportedTypes()) {
+  for (WeightType type : AllWeightTypes()) {
     for (int num_rows : {1, 16, 50}) {
-      const RandomMatrix matrix(type, num_rows, 96, 7);
-      std::vector<float> row(96);
+      const RandomMatrix matrix(type, num_rows, kCols, 7);
+      std::vector<float> row(kCols);
       for (int n = 0; n < num_rows; ++n) {
         matrix.packed().DequantiseRow(n, row.data());
-        for (int k = 0; k < 96; ++k)
+        for (int k = 0; k < kCols; ++k)
           ASSERT_EQ(row[static_cast<size_t>(k)], static_cast<float>(WeightAt(matrix.file(), n, k)))
               << WeightTypeName(type) << " row " << n << " k " << k;
       }
     }
   }
+}
+
+// The file holds random blocks of every quantised type and the values that the `gguf` package gives
+// them (tools/make_weight_goldens.py).
+TEST(PackedMatrix, ValuesAreThoseOfTheFormatsOwnPackage) {
+  std::ifstream file(TestData("weights/blocks.bin"), std::ios::binary);
+  ASSERT_TRUE(file.is_open());
+  int num_types = 0;
+  for (uint32_t head[3]; file.read(reinterpret_cast<char*>(head), sizeof head); ++num_types) {
+    const auto type = WeightTypeFromId(head[0]);
+    ASSERT_TRUE(type.has_value()) << head[0];
+    const auto num_cols = static_cast<int>(head[1]);
+    ASSERT_EQ(RowBytes(*type, num_cols), head[2]);
+    std::vector<std::byte> blocks(head[2]);
+    std::vector<float> want(head[1]), got(head[1]);
+    file.read(reinterpret_cast<char*>(blocks.data()), static_cast<std::streamsize>(blocks.size()));
+    file.read(reinterpret_cast<char*>(want.data()), static_cast<std::streamsize>(4 * want.size()));
+    ASSERT_TRUE(file.good());
+    auto memory = AnonymousMemory::Reserve(
+        static_cast<size_t>(PackedMatrix::PackedBytes(*type, 1, num_cols)));
+    ASSERT_TRUE(memory.ok());
+    PackedMatrix matrix(*type, 1, num_cols, memory->data());
+    matrix.PackRows(0, 1, blocks.data());
+    matrix.DequantiseRow(0, got.data());
+    EXPECT_EQ(got, want) << WeightTypeName(*type);
+    const FileMatrix reference{*type, 1, num_cols, blocks.data()};
+    for (int k = 0; k < num_cols; ++k)
+      ASSERT_EQ(static_cast<float>(WeightAt(reference, 0, k)), want[static_cast<size_t>(k)])
+          << WeightTypeName(*type) << " k " << k;
+  }
+  int num_quantised = 0;
+  for (WeightType type : AllWeightTypes()) num_quantised += TakesInt8(type);
+  EXPECT_EQ(num_types, num_quantised);
 }
 
 // Blocks written out by hand, so that the reference itself has something to agree with.
@@ -72,14 +103,14 @@ TEST(PackedMatrix, HandWrittenBlocksHaveTheirValues) {
 }
 
 TEST(PackedMatrix, PackingInPiecesFromUnalignedBytesEqualsPackingAtOnce) {
-  for (WeightType type : SupportedTypes()) {
-    const RandomMatrix matrix(type, 50, 64, 11);
-    const auto row_bytes = static_cast<size_t>(RowBytes(type, 64));
+  for (WeightType type : AllWeightTypes()) {
+    const RandomMatrix matrix(type, 50, kCols, 11);
+    const auto row_bytes = static_cast<size_t>(RowBytes(type, kCols));
     std::vector<std::byte> shifted(row_bytes * 50 + 1);
     std::copy_n(matrix.file().bytes, row_bytes * 50, shifted.begin() + 1);
     auto memory = AnonymousMemory::Reserve(matrix.packed_bytes());
     ASSERT_TRUE(memory.ok());
-    PackedMatrix pieces(type, 50, 64, memory->data());
+    PackedMatrix pieces(type, 50, kCols, memory->data());
     pieces.PackRows(32, 18, shifted.data() + 1 + 32 * row_bytes);
     pieces.PackRows(0, 16, shifted.data() + 1);
     pieces.PackRows(16, 16, shifted.data() + 1 + 16 * row_bytes);
@@ -88,10 +119,18 @@ TEST(PackedMatrix, PackingInPiecesFromUnalignedBytesEqualsPackingAtOnce) {
 }
 
 TEST(PackedMatrix, SizeIsTheFilesSizeWithTheLastPanelFilled) {
-  for (WeightType type : SupportedTypes()) {
-    EXPECT_EQ(PackedMatrix::PackedBytes(type, 48, 64), 48 * RowBytes(type, 64));
-    EXPECT_EQ(PackedMatrix::PackedBytes(type, 33, 64), 48 * RowBytes(type, 64));
-    EXPECT_EQ(PackedMatrix::PackedBytes(type, 1, 64) % 32, 0);
+  for (WeightType type : AllWeightTypes()) {
+    const int64_t file = 48 * RowBytes(type, kCols);
+    const int64_t packed = PackedMatrix::PackedBytes(type, 48, kCols);
+    EXPECT_EQ(PackedMatrix::PackedBytes(type, 33, kCols), packed);
+    const bool scales_in_bytes = type == WeightType::kQ4K || type == WeightType::kQ5K ||
+                                 type == WeightType::kQ3K || type == WeightType::kIq4Xs;
+    if (scales_in_bytes) {
+      EXPECT_GT(packed, file) << WeightTypeName(type);
+      EXPECT_LE(packed * 1000, file * 1037) << WeightTypeName(type);
+    } else {
+      EXPECT_EQ(packed, file) << WeightTypeName(type);
+    }
   }
   EXPECT_EQ(PackedMatrix::PackedBytes(WeightType::kF16, 16, 5), 160);
 }

@@ -25,13 +25,44 @@ class RandomMatrix {
     const auto block = static_cast<size_t>(BlockBytes(type));
     for (size_t at = 0; at < bytes_.size(); at += block) {
       const float x = uniform(rng);
-      if (type == WeightType::kF32) {
-        std::memcpy(&bytes_[at], &x, 4);
-      } else if (type == WeightType::kBf16) {
-        std::memcpy(&bytes_[at], reinterpret_cast<const char*>(&x) + 2, 2);
-      } else {
-        PutHalf(at, type == WeightType::kF16 ? x : x / 50);
-        if (type == WeightType::kQ4_1) PutHalf(at + 2, uniform(rng) / 4);
+      switch (type) {
+        case WeightType::kF32:
+          std::memcpy(&bytes_[at], &x, 4);
+          break;
+        case WeightType::kBf16:
+          std::memcpy(&bytes_[at], reinterpret_cast<const char*>(&x) + 2, 2);
+          break;
+        case WeightType::kF16:
+          PutHalf(at, x);
+          break;
+        case WeightType::kMxfp4:  // any exponent is finite; near 1, so that sums are
+          bytes_[at] = static_cast<std::byte>(120 + rng() % 8);
+          break;
+        case WeightType::kQ4_1:
+        case WeightType::kQ5_1:
+          PutHalf(at, x / 50);
+          PutHalf(at + 2, uniform(rng) / 4);
+          break;
+        case WeightType::kQ2K:
+          PutHalf(at + 80, x / 20);
+          PutHalf(at + 82, uniform(rng) / 40);
+          break;
+        case WeightType::kQ3K:
+          PutHalf(at + 108, x / 100);
+          break;
+        case WeightType::kQ4K:
+        case WeightType::kQ5K:
+          PutHalf(at, x / 500);
+          PutHalf(at + 2, uniform(rng) / 100);
+          break;
+        case WeightType::kQ6K:
+          PutHalf(at + 208, x / 2000);
+          break;
+        case WeightType::kIq4Xs:
+          PutHalf(at, x / 2000);
+          break;
+        default:
+          PutHalf(at, x / 50);
       }
     }
     file_.bytes = bytes_.data();

@@ -18,9 +18,12 @@ struct FileMatrix {
   const std::byte* bytes = nullptr;
 };
 
-// An element is scale * code + min; float types are scale 1 * code, with the value in `code`.
+// An element is scale * sub_scale * code + min * sub_min. Types whose scale changes within a block
+// of 32 have integers sub_scale and sub_min there; float types are 1 * value, with the value in
+// `code`.
 struct FileElement {
   float scale = 0, min = 0, code = 0;
+  int sub_scale = 1, sub_min = 1;
 };
 FileElement ElementAt(const FileMatrix& matrix, int row, int k);
 

@@ -48,13 +48,10 @@ HWY_INLINE void StoreCodes(const VI (&code)[kVecsOfBlock], int8_t* codes, int16_
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(wide) + i, swapped);
   }
 #else
+  (void)wide;  // products by byte dots read none
   const hn::Rebind<int8_t, DI> d8;
-  const hn::Rebind<int16_t, DI> d16;
-  for (size_t i = 0; i < kVecsOfBlock; ++i) {
-    const VI swapped{_mm512_shuffle_epi32(code[i].raw, static_cast<_MM_PERM_ENUM>(0xD8))};
+  for (size_t i = 0; i < kVecsOfBlock; ++i)
     hn::StoreU(hn::DemoteTo(d8, code[i]), d8, codes + i * kVecLanes);
-    hn::StoreU(hn::DemoteTo(d16, swapped), d16, wide + i * kVecLanes);
-  }
 #endif
 }
 
@@ -70,29 +67,31 @@ HWY_INLINE void Quantise32(const float* x, int m, int block, const Int8Rows& out
   }
   const int32_t bits = hn::GetLane(hn::MaxOfLanes(di, most));
   const float amax = hn::GetLane(hn::BitCast(d, hn::Set(di, bits)));
-  const size_t first = static_cast<size_t>(m) * static_cast<size_t>(out.num_cols) +
-                       static_cast<size_t>(block) * kActivationBlock;
+  const size_t at = out.At(m, block), first = at * kActivationBlock;
   const bool finite = bits < 0x7F800000;
   const bool zero = amax < 0x1p-120f;
   float scale = 0.0f;
   if (!finite) scale = __builtin_nanf("");
-  VI sum = hn::Zero(di);
+  VI sum[2] = {hn::Zero(di), hn::Zero(di)};  // of each half
   VI code[kVecsOfBlock];
   if (finite && !zero) {
     scale = amax / 127.0f;
     const VF inverse = hn::Set(d, 127.0f / amax);
     for (size_t i = 0; i < kVecsOfBlock; ++i) {
       code[i] = hn::NearestInt(hn::Mul(v[i], inverse));
-      sum = hn::Add(sum, code[i]);
+      const size_t half = 2 * i / kVecsOfBlock;
+      sum[half] = hn::Add(sum[half], code[i]);
     }
   } else {
     for (size_t i = 0; i < kVecsOfBlock; ++i) code[i] = hn::Zero(di);
   }
   StoreCodes(code, out.codes + first, out.wide + first);
-  const int32_t total = hn::GetLane(hn::SumOfLanes(di, sum));
-  const size_t at = first / kActivationBlock;
+  const int32_t first_sum = hn::GetLane(hn::SumOfLanes(di, sum[0]));
+  const int32_t second_sum = hn::GetLane(hn::SumOfLanes(di, sum[1]));
+  const int32_t total = first_sum + second_sum;
   out.scales[at] = scale;
   out.sums[at] = total;
+  out.half_sums[at] = PairOfSums(first_sum, second_sum);
   out.scaled_sums[at] = scale * static_cast<float>(total);
 }
 #endif

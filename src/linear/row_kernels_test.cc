@@ -37,7 +37,7 @@ TEST(QuantiseRows, CodesAreThoseOfThePlainRuleOnEveryInstructionSet) {
   for (size_t i = 0; i < 32; ++i) x[2 * kCols + i] = i == 5 ? 1e-39f : -1e-41f;  // denormals only
   x[kCols + 31] = 127.0f;
   Int8Buffer want_buffer(kRows, kCols), buffer(kRows, kCols);
-  const Int8Rows want = want_buffer.Rows(kCols), got = buffer.Rows(kCols);
+  const Int8Rows want = want_buffer.Rows(kRows, kCols), got = buffer.Rows(kRows, kCols);
   for (int m = 0; m < kRows; ++m)
     for (int b = 0; b < kCols / 32; ++b)
       QuantiseBlock(&x[static_cast<size_t>(m * kCols + 32 * b)], m, b, want);
@@ -46,13 +46,18 @@ TEST(QuantiseRows, CodesAreThoseOfThePlainRuleOnEveryInstructionSet) {
     GetLinearKernels(set).quantise_rows(x.data(), kCols, 4, kRows, got);
     for (int i = 0; i < kRows * kCols; ++i) {
       ASSERT_EQ(got.codes[i], want.codes[i]) << i;
-      ASSERT_EQ(got.wide[i], want.wide[i]) << i;
+      if (set == InstructionSet::kAvx2) {
+        ASSERT_EQ(got.wide[i], want.wide[i]) << i;
+      }
     }
     const int blocks = kRows * kCols / 32;
     ExpectSameBits({got.scales, got.scales + blocks}, {want.scales, want.scales + blocks});
     ExpectSameBits({got.scaled_sums, got.scaled_sums + blocks},
                    {want.scaled_sums, want.scaled_sums + blocks});
-    for (int i = 0; i < blocks; ++i) ASSERT_EQ(got.sums[i], want.sums[i]);
+    for (int i = 0; i < blocks; ++i) {
+      ASSERT_EQ(got.sums[i], want.sums[i]);
+      ASSERT_EQ(got.half_sums[i], want.half_sums[i]);
+    }
   }
 }
 
@@ -60,14 +65,14 @@ TEST(QuantiseRows, PartsAreThoseOfTheWholeAndTouchNothingElse) {
   constexpr int kRows = 5, kCols = 160, kBlocks = kCols / 32;
   const auto x = RandomRows(kRows, kCols, 52);
   Int8Buffer whole_buffer(kRows, kCols);
-  const Int8Rows whole = whole_buffer.Rows(kCols);
+  const Int8Rows whole = whole_buffer.Rows(kRows, kCols);
   for (InstructionSet set : AvailableInstructionSets()) {
     GetLinearKernels(set).quantise_rows(x.data(), kCols, 0, kRows, whole);
     Int8Buffer buffer(kRows, kCols);  // zeros
-    const Int8Rows part = buffer.Rows(kCols);
+    const Int8Rows part = buffer.Rows(kRows, kCols);
     GetLinearKernels(set).quantise_blocks(x.data(), kCols, 1, 4, 2, 4, part);
     for (int block = 0; block < kRows * kBlocks; ++block) {
-      const int row = block / kBlocks, column = block % kBlocks;
+      const int row = block % kRows, column = block / kRows;
       const bool inside = row >= 1 && row < 4 && column >= 2 && column < 4;
       EXPECT_EQ(part.scales[block], inside ? whole.scales[block] : 0.0f) << block;
       EXPECT_EQ(part.sums[block], inside ? whole.sums[block] : 0) << block;
@@ -85,7 +90,7 @@ TEST(QuantiseRows, RuleRoundsToNearestEvenAndKeepsSums) {
   x[3] = -2.5f;
   x[4] = -126.7f;
   Int8Buffer buffer(1, 32);
-  const Int8Rows rows = buffer.Rows(32);
+  const Int8Rows rows = buffer.Rows(1, 32);
   QuantiseBlock(x, 0, 0, rows);
   EXPECT_EQ(rows.scales[0], 1.0f);
   const int want[] = {127, 0, 2, -2, -127};
@@ -93,6 +98,7 @@ TEST(QuantiseRows, RuleRoundsToNearestEvenAndKeepsSums) {
   const int wide[] = {127, 2, 0, -2, -127};
   for (int i = 0; i < 5; ++i) EXPECT_EQ(rows.wide[i], wide[i]) << i;
   EXPECT_EQ(rows.sums[0], 0);
+  EXPECT_EQ(rows.half_sums[0], 0);
   EXPECT_EQ(rows.scaled_sums[0], 0.0f);
 }
 

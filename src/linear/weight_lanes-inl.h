@@ -1,4 +1,4 @@
-// The weights of a packed panel as f32 lanes: w = fma(d, q, m), exact but for Q4_1's one rounding.
+// The weights of a packed panel as f32 lanes: w = fma(scale, code, min), rounded once.
 #if defined(QUIRE_LINEAR_WEIGHT_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QUIRE_LINEAR_WEIGHT_LANES_INL_H_
 #undef QUIRE_LINEAR_WEIGHT_LANES_INL_H_
@@ -7,47 +7,49 @@
 #endif
 
 #include "base/check.h"
-#include "linear/byte_products-inl.h"
-#include "linear/weight_type.h"
+#include "linear/panel_codes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace quire {
 namespace HWY_NAMESPACE {
 
-// Byte `kByte` of each lane.
-template <int kByte, bool kSigned>
-HWY_INLINE F32x16 ByteToFloat(const Lanes& a) {
-  alignas(64) int32_t x[16];
-  StoreLanes(a, x);
-  F32x16 r;
-  for (size_t i = 0; i < kVecs; ++i) {
-    const auto v = hn::Load(DI(), x + i * kVecLanes);
-    if constexpr (kSigned) {
-      r.v[i] = hn::ConvertTo(DF(), hn::ShiftRight<24>(hn::ShiftLeft<24 - 8 * kByte>(v)));
-    } else {
-      const auto byte = hn::And(hn::ShiftRight<8 * kByte>(v), hn::Set(DI(), 255));
-      r.v[i] = hn::ConvertTo(DF(), byte);
+// Byte `byte` of each lane, a u8.
+HWY_INLINE F32x16 ByteToFloat(const Lanes& a, int byte) {
+  return LanesToFloat(ShiftRightLanes(ShiftLeftLanes(a, 24 - 8 * byte), 24));
+}
+
+// Scale and minimum of one half of a block.
+template <class P>
+HWY_INLINE void HeadOfHalf(const typename P::Head& head, int half, F32x16& scale, F32x16& min) {
+  scale = head.scale;
+  min = Zero16();
+  if constexpr (P::kMin) min = head.min;
+  if constexpr (P::kHalves) scale = Mul16(scale, LanesToFloat(PartOfPair(head.scales, half)));
+  if constexpr (P::kHalves && P::kMin) min = Mul16(min, LanesToFloat(PartOfPair(head.mins, half)));
+}
+
+// Blocks [first, end) of a panel to out [32 (end - first)][16].
+template <class P>
+HWY_INLINE void WidenBlocks(const uint8_t* panel, int first, int end, float* out) {
+  constexpr PanelFormat kFormat = P::kFormat;
+  const F32x16 offset = Set16(static_cast<float>(-P::kOffset));
+  for (int b = first; b < end; ++b, out += 16 * kPanelBlock) {
+    const uint8_t* group = panel + int64_t{b / kFormat.blocks} * kFormat.group_stride();
+    const uint8_t* block =
+        group + kFormat.head_bytes() + b % kFormat.blocks * kFormat.block_stride();
+    const typename P::Head head = P::LoadHead(group, block);
+    F32x16 scale[2], min[2];
+    for (int half = 0; half < 2; ++half) HeadOfHalf<P>(head, half, scale[half], min[half]);
+    for (int step = 0; step < 4; ++step) {
+      Lanes z[2];
+      P::Step(block + kFormat.block_head_bytes(), step, z);
+      for (int i = 0; i < 2; ++i) {
+        const int four = P::FourIndex(step, i);
+        for (int byte = 0; byte < 4; ++byte)
+          Store16(Fma16(scale[four / 4], Add16(ByteToFloat(z[i], byte), offset), min[four / 4]),
+                  out + 16 * (4 * four + byte));
+      }
     }
-  }
-  return r;
-}
-
-// Four k, one in each byte of a lane, to out [4][16].
-template <bool kSigned>
-HWY_INLINE void StoreFour(const Lanes& codes, F32x16 scale, F32x16 min, float offset, float* out) {
-  const F32x16 shift = Set16(offset);
-  Store16(Fma16(scale, Add16(ByteToFloat<0, kSigned>(codes), shift), min), out);
-  Store16(Fma16(scale, Add16(ByteToFloat<1, kSigned>(codes), shift), min), out + 16);
-  Store16(Fma16(scale, Add16(ByteToFloat<2, kSigned>(codes), shift), min), out + 32);
-  Store16(Fma16(scale, Add16(ByteToFloat<3, kSigned>(codes), shift), min), out + 48);
-}
-
-HWY_INLINE void WidenNibbles(const uint8_t* codes, F32x16 scale, F32x16 min, float offset,
-                             float* out) {
-  for (int four = 0; four < 4; ++four) {
-    const Lanes packed = LoadLanes(codes + 64 * four);
-    StoreFour<false>(LowNibbles(packed), scale, min, offset, out + 64 * four);
-    StoreFour<false>(HighNibbles(packed), scale, min, offset, out + 64 * (4 + four));
   }
 }
 
@@ -77,28 +79,10 @@ inline HWY_NOINLINE void WidenWeights(WeightType type, const std::byte* panel, i
       }
       return;
     }
-    case WeightType::kQ8_0:
-      w += k / 32 * 544;
-      for (int i = 0; i < num_cols; i += 32, w += 544, out += 512) {
-        const F32x16 scale = LoadHalf16(reinterpret_cast<const uint16_t*>(w));
-        for (int four = 0; four < 8; ++four)
-          StoreFour<true>(LoadLanes(w + 32 + 64 * four), scale, Zero16(), 0.0f, out + 64 * four);
-      }
-      return;
-    case WeightType::kQ4_0:
-      w += k / 32 * 288;
-      for (int i = 0; i < num_cols; i += 32, w += 288, out += 512)
-        WidenNibbles(w + 32, LoadHalf16(reinterpret_cast<const uint16_t*>(w)), Zero16(), -8.0f,
-                     out);
-      return;
-    case WeightType::kQ4_1:
-      w += k / 32 * 320;
-      for (int i = 0; i < num_cols; i += 32, w += 320, out += 512)
-        WidenNibbles(w + 64, LoadHalf16(reinterpret_cast<const uint16_t*>(w)),
-                     LoadHalf16(reinterpret_cast<const uint16_t*>(w) + 16), 0.0f, out);
-      return;
     default:
-      QUIRE_CHECK(false);
+      WithPanelType(type, [&]<class P>() {
+        WidenBlocks<P>(w, k0 / kPanelBlock, (k0 + num_cols) / kPanelBlock, out);
+      });
   }
 }
 

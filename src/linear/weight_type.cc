@@ -12,26 +12,17 @@ struct Entry {
   std::string_view name;
   int block_elements;
   int block_bytes;
-  bool supported;
 };
 
 constexpr std::array kEntries = {
-    Entry{WeightType::kF32, "F32", 1, 4, true},
-    Entry{WeightType::kF16, "F16", 1, 2, true},
-    Entry{WeightType::kQ4_0, "Q4_0", 32, 18, true},
-    Entry{WeightType::kQ4_1, "Q4_1", 32, 20, true},
-    Entry{WeightType::kQ5_0, "Q5_0", 32, 22, false},
-    Entry{WeightType::kQ5_1, "Q5_1", 32, 24, false},
-    Entry{WeightType::kQ8_0, "Q8_0", 32, 34, true},
-    Entry{WeightType::kQ2K, "Q2_K", 256, 84, false},
-    Entry{WeightType::kQ3K, "Q3_K", 256, 110, false},
-    Entry{WeightType::kQ4K, "Q4_K", 256, 144, false},
-    Entry{WeightType::kQ5K, "Q5_K", 256, 176, false},
-    Entry{WeightType::kQ6K, "Q6_K", 256, 210, false},
-    Entry{WeightType::kIq4Nl, "IQ4_NL", 32, 18, false},
-    Entry{WeightType::kIq4Xs, "IQ4_XS", 256, 136, false},
-    Entry{WeightType::kBf16, "BF16", 1, 2, true},
-    Entry{WeightType::kMxfp4, "MXFP4", 32, 17, false},
+    Entry{WeightType::kF32, "F32", 1, 4},        Entry{WeightType::kF16, "F16", 1, 2},
+    Entry{WeightType::kQ4_0, "Q4_0", 32, 18},    Entry{WeightType::kQ4_1, "Q4_1", 32, 20},
+    Entry{WeightType::kQ5_0, "Q5_0", 32, 22},    Entry{WeightType::kQ5_1, "Q5_1", 32, 24},
+    Entry{WeightType::kQ8_0, "Q8_0", 32, 34},    Entry{WeightType::kQ2K, "Q2_K", 256, 84},
+    Entry{WeightType::kQ3K, "Q3_K", 256, 110},   Entry{WeightType::kQ4K, "Q4_K", 256, 144},
+    Entry{WeightType::kQ5K, "Q5_K", 256, 176},   Entry{WeightType::kQ6K, "Q6_K", 256, 210},
+    Entry{WeightType::kIq4Nl, "IQ4_NL", 32, 18}, Entry{WeightType::kIq4Xs, "IQ4_XS", 256, 136},
+    Entry{WeightType::kBf16, "BF16", 1, 2},      Entry{WeightType::kMxfp4, "MXFP4", 32, 17},
 };
 
 constexpr auto kTypes = [] {
@@ -77,23 +68,12 @@ std::string WeightTypeIdName(uint32_t id) {
 std::string_view WeightTypeName(WeightType type) { return Find(type).name; }
 int BlockElements(WeightType type) { return Find(type).block_elements; }
 int BlockBytes(WeightType type) { return Find(type).block_bytes; }
-bool IsSupported(WeightType type) { return Find(type).supported; }
 
 int64_t RowBytes(WeightType type, int64_t num_elements) {
   const Entry& entry = Find(type);
   QUIRE_CHECK(num_elements >= 0 && num_elements <= int64_t{1} << 60);
   QUIRE_CHECK(num_elements % entry.block_elements == 0);
   return num_elements / entry.block_elements * entry.block_bytes;
-}
-
-std::string SupportedWeightTypeNames() {
-  std::string names;
-  for (const Entry& entry : kEntries) {
-    if (!entry.supported) continue;
-    if (!names.empty()) names += ' ';
-    names += entry.name;
-  }
-  return names;
 }
 
 }  // namespace quire

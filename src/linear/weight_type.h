@@ -54,10 +54,4 @@ int BlockBytes(WeightType type);
 // at most 2^60 (so that nothing overflows).
 int64_t RowBytes(WeightType type, int64_t num_elements);
 
-// Whether this version can multiply by such a matrix. The others are known by name and size only.
-bool IsSupported(WeightType type);
-
-// "F32 F16 BF16 ...": the supported ones, for error messages.
-std::string SupportedWeightTypeNames();
-
 }  // namespace quire

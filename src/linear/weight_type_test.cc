@@ -30,12 +30,6 @@ TEST(WeightType, IdsAndSizesAreThoseOfTheFormat) {
   }
 }
 
-TEST(WeightType, SixAreSupportedNow) {
-  EXPECT_EQ(SupportedWeightTypeNames(), "F32 F16 Q4_0 Q4_1 Q8_0 BF16");
-  EXPECT_TRUE(IsSupported(WeightType::kQ4_1));
-  EXPECT_FALSE(IsSupported(WeightType::kQ4K));
-}
-
 TEST(WeightType, IdsOutsideTheEnumHaveNamesForMessages) {
   for (uint32_t id = 0; id < 64; ++id) EXPECT_FALSE(WeightTypeIdName(id).empty()) << id;
   EXPECT_FALSE(WeightTypeFromId(16).has_value());

@@ -126,9 +126,6 @@ class TensorChecker {
     if (vector && !IsVectorType(tensor->type))
       return Unsupported("tensor {}: type {}, need F32, F16 or BF16", name,
                          WeightTypeName(tensor->type));
-    if (!IsSupported(tensor->type))
-      return Unsupported("tensor {}: type {} is not supported yet, this version reads {}", name,
-                         WeightTypeName(tensor->type), SupportedWeightTypeNames());
     used_.insert(std::move(name));
     return OkStatus();
   }

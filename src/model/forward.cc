@@ -12,16 +12,15 @@
 #include "model/forward_buffers.h"
 #include "model/product_items.h"
 #include "model/rope_angles.h"
+#include "model/row_blocks.h"
 #include "model/step_plan.h"
 
 namespace quire {
 namespace {
 
-// Where a step has at most so many values in its rows (or one row), whoever ends a stage last does
-// the work over rows that follows: that takes less time than a barrier more.
-constexpr int kTailValues = 16 << 10;
 // Rows of an item of the stages that walk over rows.
 constexpr int kItemRows = 8;
+
 int NumItems(int count, int per_item) { return (count + per_item - 1) / per_item; }
 
 }  // namespace
@@ -40,19 +39,20 @@ class ForwardPass::Step {
         items_(linear_, num_threads),
         plan_(shape_, options, num_threads),
         buffers_(std::move(buffers)),
-        scratch_(num_threads),
-        head_parts_done_(static_cast<size_t>(shape_.num_kv_heads)) {
+        scratch_(num_threads) {
     for (const RopeShape& rope : shape_.ropes)
       ropes_.emplace_back(rope, model.weights().rope_freqs);
   }
 
   Status Run(ThreadTeam& team, std::span<const ForwardSequence> sequences, float* logits) {
-    QUIRE_CHECK(team.num_threads() == static_cast<int>(scratch_.size()));
+    QUIRE_CHECK(team.num_threads() == NumThreads());
     QUIRE_RETURN_IF_ERROR(BuildPlan(sequences));
     bad_layer_.store(-1, std::memory_order_relaxed);
     team.Run([&](int worker) {
       StageEmbed(team);
-      for (int layer = 0; layer < shape_.num_layers; ++layer) RunLayer(team, worker, layer);
+      uint32_t items_before = 0;  // of one block of rows
+      for (int layer = 0; layer < shape_.num_layers; ++layer)
+        RunLayer(team, worker, layer, items_before);
       if (logits != nullptr && !plan_.logit_rows().empty()) ComputeLogits(team, logits);
     });
     if (const int layer = bad_layer_.load(); layer >= 0)
@@ -71,8 +71,8 @@ class ForwardPass::Step {
   Status BuildPlan(std::span<const ForwardSequence> sequences) {
     plan_.Build(sequences);
     num_rows_ = plan_.num_rows();
-    QUIRE_CHECK(num_rows_ > 0 && num_rows_ <= static_cast<int>(options_.max_rows));
-    is_small_ = num_rows_ == 1 || num_rows_ * shape_.embedding_length <= kTailValues;
+    QUIRE_CHECK(num_rows_ > 0 && static_cast<uint32_t>(num_rows_) <= options_.max_rows);
+    blocks_.Build(num_rows_);
     QUIRE_RETURN_IF_ERROR(Grow(workspace_, plan_.workspace_floats()));
     for (AnonymousMemory& scratch : scratch_)
       QUIRE_RETURN_IF_ERROR(Grow(scratch, plan_.scratch_floats()));
@@ -86,67 +86,55 @@ class ForwardPass::Step {
     return OkStatus();
   }
 
-  void RunLayer(ThreadTeam& team, int worker, int index) {
+  // Five stages, each of which ends with a barrier.
+  void RunLayer(ThreadTeam& team, int worker, int index, uint32_t& items_before) {
     const std::span<const LayerWeights> layers = model_.weights().layers;
     const LayerWeights& layer = layers[index];
+    // Norms of the branches' own outputs, and the norm of what the next layer reads.
     const bool sandwich = architecture_.norm_placement == NormPlacement::kSandwich;
     const float* attention_norm = sandwich ? layer.post_attention_norm.data() : nullptr;
     const float* ffn_norm = sandwich ? layer.post_ffw_norm.data() : nullptr;
-    const float* next_norm =
-        index + 1 < shape_.num_layers ? layers[index + 1].attn_norm.data() : nullptr;
+    const bool is_last = index + 1 == shape_.num_layers;
+    const float* next_norm = is_last ? nullptr : layers[index + 1].attn_norm.data();
 
-    StageQkv(team, index, layer);
+    StageQkv(team, index, layer, items_before);
     StageAttend(team, worker, index);
-    StageBranch(team, Attended(), layer.attn_output, attention_norm, layer.ffn_norm.data());
+    StageBranch(team, Attended(), layer.attn_output, attention_norm, layer.ffn_norm.data(),
+                items_before);
     StageGateUp(team, layer);
-    StageBranch(team, Gate(), layer.ffn_down, ffn_norm, next_norm);
+    StageBranch(team, Gate(), layer.ffn_down, ffn_norm, next_norm, items_before);
   }
 
   // What the products read.
   Activations Normed(int num_rows) {
-    return Describe(buffers_.normed, num_rows, shape_.embedding_length, buffers_.int8);
+    return Describe(buffers_.normed, num_rows, shape_.embedding_length, buffers_.normed_int8);
   }
   Activations Attended() {
-    return Describe(buffers_.attended, num_rows_, shape_.attention_columns(), buffers_.int8);
+    return Describe(buffers_.attended, num_rows_, shape_.attention_columns(), buffers_.branch_int8);
   }
   Activations Gate() {
-    return Describe(buffers_.gate, num_rows_, shape_.feed_forward_length, buffers_.gate_int8);
+    return Describe(buffers_.gate, num_rows_, shape_.feed_forward_length, buffers_.branch_int8);
   }
 
   Activations Describe(const float* rows, int num_rows, int num_cols, Int8Buffer& int8) {
-    Activations x{.num_rows = num_rows,
-                  .num_cols = num_cols,
-                  .rows = rows,
-                  .row_stride = num_cols,
-                  .int8 = {}};
+    Activations x;
+    x.num_rows = num_rows;
+    x.num_cols = num_cols;
+    x.rows = rows;
+    x.row_stride = num_cols;
     if (options_.activations == ActivationForm::kInt8 && num_cols % kActivationBlock == 0)
-      x.int8 = int8.Rows(num_cols);
+      x.int8 = int8.Rows(num_rows, num_cols);
     return x;
   }
 
-  // Row `source` of `hidden`, normalised into row `row` of `normed`, also as codes.
-  void NormRow(int source, const float* weight, int row) {
+  // Row `source` of `hidden`, normalised into row `row` of the `num_rows` of `normed`, in the form
+  // that products read.
+  void NormRow(int source, const float* weight, int row, int num_rows) {
     const int num_cols = shape_.embedding_length;
-    const Activations x = Normed(num_rows_);
+    const Activations x = Normed(num_rows);
     linear_.rms_norm(Row(buffers_.hidden, source, num_cols), weight, num_cols, Epsilon(),
                      Row(buffers_.normed, row, num_cols));
     if (x.int8.codes != nullptr) linear_.quantise_rows(x.rows, num_cols, row, row + 1, x.int8);
-  }
-
-  // Runs item(i) for all items, then tail(begin, end) over the rows. In a small step whoever ends
-  // the last item does the tail; in others it is a stage of its own.
-  template <class Item, class Tail>
-  void StageWithTail(ThreadTeam& team, uint32_t num_items, Item&& item, Tail&& tail) {
-    if (!is_small_) {
-      team.ForEach(num_items, item);
-      return StageRows(team, num_rows_, tail);
-    }
-    team.ForEach(num_items, [&](uint32_t i) {
-      item(i);
-      if (items_done_.fetch_add(1, std::memory_order_acq_rel) + 1 < num_items) return;
-      items_done_.store(0, std::memory_order_relaxed);  // for the next stage, behind the barrier
-      tail(0, num_rows_);
-    });
   }
 
   template <class Work>
@@ -170,64 +158,48 @@ class ForwardPass::Step {
         for (int i = 0; i < static_cast<int>(ropes_.size()); ++i)
           ropes_[i].Compute(plan_.position(row), AnglesOf(buffers_.cos, row, i, pairs),
                             AnglesOf(buffers_.sin, row, i, pairs));
-        NormRow(row, model_.weights().layers[0].attn_norm.data(), row);
+        NormRow(row, model_.weights().layers[0].attn_norm.data(), row, num_rows_);
       }
     });
   }
 
   // q, k and v of all rows; then head norms and rope, and K and V go to their pages.
-  void StageQkv(ThreadTeam& team, int index, const LayerWeights& layer) {
+  void StageQkv(ThreadTeam& team, int index, const LayerWeights& layer, uint32_t& items_before) {
     const Activations x = Normed(num_rows_);
     const Product products[] = {
         {&layer.attn_q, buffers_.q}, {&layer.attn_k, buffers_.k}, {&layer.attn_v, buffers_.v}};
-    // Rows of each product that belong to one KV head.
-    const int head_rows[] = {shape_.group_size() * shape_.head_dim_k, shape_.head_dim_k,
-                             shape_.head_dim_v};
-    const bool is_small = num_rows_ * (head_rows[0] + head_rows[1] + head_rows[2]) <= kTailValues;
-    if (!is_small && num_rows_ > 1) {
-      StageMultiply(team, x, products);
-      const auto heads = static_cast<uint32_t>(shape_.num_kv_heads);
-      return team.ForEach(static_cast<uint32_t>(plan_.appends().size()) * heads, [&](uint32_t i) {
-        RotateAndAppend(index, static_cast<int>(i % heads), plan_.appends()[i / heads]);
-      });
-    }
-    // Whoever ends the last item that has rows of a head goes on with that head.
-    team.ForEach(items_.Count(products), [&](uint32_t item) {
-      const auto [p, begin, end] = items_.Multiply(x, products, item);
-      for (int head = begin / head_rows[p]; head * head_rows[p] < end; ++head) {
-        uint32_t num_parts = 0;
-        for (int i = 0; i < 3; ++i)
-          num_parts += items_.CountOver(products[i].layer->matrix, head * head_rows[i],
-                                        (head + 1) * head_rows[i]);
-        const std::atomic_ref<uint32_t> done(head_parts_done_[static_cast<size_t>(head)]);
-        if (done.fetch_add(1, std::memory_order_acq_rel) + 1 < num_parts) continue;
-        done.store(0, std::memory_order_relaxed);  // for the next layer, behind barriers
-        for (const StepPlan::Append& append : plan_.appends()) RotateAndAppend(index, head, append);
-      }
-    });
+    blocks_.RunStage(
+        team, items_.Count(products), items_before,
+        [&](int block, uint32_t item) { MultiplyBlock(x, block, products, item); },
+        [&](int begin, int end) {
+          plan_.ForEachAppend(begin, end, [&](const StepPlan::Append& append) {
+            for (int head = 0; head < shape_.num_kv_heads; ++head)
+              RotateAndAppend(index, head, append);
+          });
+        });
   }
 
-  void StageMultiply(ThreadTeam& team, const Activations& x, std::span<const Product> products) {
-    team.ForEach(items_.Count(products),
-                 [&](uint32_t item) { items_.Multiply(x, products, item); });
+  void MultiplyBlock(const Activations& x, int block, std::span<const Product> products,
+                     uint32_t item) {
+    items_.Multiply(x, blocks_.Begin(block), blocks_.End(block), products, item);
   }
 
   // The residual stream takes a branch's last product: += layer(x), or += norm(layer(x)) with
   // `own_norm`. Then `next_norm`, unless null, makes of it what the next products read.
   void StageBranch(ThreadTeam& team, const Activations& x, const LinearLayer& layer,
-                   const float* own_norm, const float* next_norm) {
+                   const float* own_norm, const float* next_norm, uint32_t& items_before) {
     const int num_cols = shape_.embedding_length;
     const Product products[] = {{&layer, own_norm != nullptr ? buffers_.normed : buffers_.hidden,
                                  /*accumulate=*/own_norm == nullptr}};
-    if (own_norm == nullptr && next_norm == nullptr) return StageMultiply(team, x, products);
-    StageWithTail(
-        team, items_.Count(products), [&](uint32_t item) { items_.Multiply(x, products, item); },
+    blocks_.RunStage(
+        team, items_.Count(products), items_before,
+        [&](int block, uint32_t item) { MultiplyBlock(x, block, products, item); },
         [&](int begin, int end) {
           for (int row = begin; row < end; ++row) {
             if (own_norm != nullptr)
               linear_.add_rms_norm(Row(buffers_.normed, row, num_cols), own_norm, num_cols,
                                    Epsilon(), Row(buffers_.hidden, row, num_cols));
-            if (next_norm != nullptr) NormRow(row, next_norm, row);
+            if (next_norm != nullptr) NormRow(row, next_norm, row, num_rows_);
           }
         });
   }
@@ -272,38 +244,36 @@ class ForwardPass::Step {
     auto* scratch = reinterpret_cast<float*>(scratch_[worker].data());
     WindowPlan& window = plan_.of_layer(layer);
     const AttentionPlan& plan = window.plan();
-    const Activations x = Attended();
-    // The columns of an item are whole blocks of codes, but in models with odd heads.
-    const int columns = shape_.group_size() * shape_.head_dim_v;
-    const bool by_item = columns % kActivationBlock == 0, coded = x.int8.codes != nullptr;
-    const auto end_rows = [&](const auto& item) {
-      if (!coded || !by_item) return;
-      const auto row =
-          static_cast<int>(plan.sequences()[item.sequence].first_row + item.row_offset);
-      const int block = static_cast<int>(item.kv_head) * columns / kActivationBlock;
-      linear_.quantise_blocks(x.rows, x.row_stride, row, row + static_cast<int>(item.num_rows),
-                              block, block + columns / kActivationBlock, x.int8);
-    };
     uint64_t chunks = 0;
-    const auto run_item = [&](uint32_t i) {
+    const Activations x = Attended();
+    // The columns of a KV head's queries are whole blocks of codes: each item makes its own.
+    const bool in_items = shape_.group_size() * shape_.head_dim_v % kActivationBlock == 0;
+    const auto finish = [&](const auto& item) {
+      if (x.int8.codes == nullptr || !in_items) return;
+      const uint32_t first = plan.sequences()[item.sequence].first_row + item.row_offset;
+      const int blocks = shape_.group_size() * shape_.head_dim_v / kActivationBlock;
+      const int block = static_cast<int>(item.kv_head) * blocks;
+      linear_.quantise_blocks(x.rows, x.row_stride, static_cast<int>(first),
+                              static_cast<int>(first + item.num_rows), block, block + blocks,
+                              x.int8);
+    };
+    const auto run_item = [&](uint32_t item) {
       chunks += attention_
-                    .run_item(plan, i, static_cast<uint32_t>(layer), buffers_.q, buffers_.attended,
-                              workspace, scratch)
+                    .run_item(plan, item, static_cast<uint32_t>(layer), buffers_.q,
+                              buffers_.attended, workspace, scratch)
                     .chunks_read;
-      if (!plan.items()[i].is_partial) return end_rows(plan.items()[i]);
-      const int merge = window.FinishPart(i);
+      if (!plan.items()[item].is_partial) return finish(plan.items()[item]);
+      const int merge = window.FinishPart(item);
       if (merge < 0) return;
       attention_.merge_item(plan, static_cast<uint32_t>(merge), workspace, buffers_.attended,
                             scratch);
-      end_rows(plan.merge_items()[static_cast<size_t>(merge)]);
+      finish(plan.merge_items()[static_cast<size_t>(merge)]);
     };
-    if (!coded || by_item) {
-      team.ForEach(plan.num_items(), run_item);
-    } else {
-      StageWithTail(team, plan.num_items(), run_item, [&](int begin, int end) {
+    team.ForEach(plan.num_items(), run_item);
+    if (x.int8.codes != nullptr && !in_items)
+      StageRows(team, num_rows_, [&](int begin, int end) {
         linear_.quantise_rows(x.rows, x.row_stride, begin, end, x.int8);
       });
-    }
     num_chunks_read_.fetch_add(chunks, std::memory_order_relaxed);
   }
 
@@ -322,7 +292,8 @@ class ForwardPass::Step {
     team.ForEach(NumItems(num_panels, per_item), [&](uint32_t item) {
       const int begin = static_cast<int>(item) * per_item;
       const int end = std::min(begin + per_item, num_panels);
-      for (const Product& product : {gate, up}) items_.MultiplyPanels(x, product, begin, end);
+      for (const Product& product : {gate, up})
+        items_.MultiplyPanels(x, 0, num_rows_, product, begin, end);
       const int first = begin * PackedMatrix::kPanelRows;
       const int last = std::min(end * PackedMatrix::kPanelRows, num_cols);
       for (int row = 0; row < num_rows_; ++row) {
@@ -337,12 +308,15 @@ class ForwardPass::Step {
 
   void ComputeLogits(ThreadTeam& team, float* logits) {
     const std::span<const uint32_t> rows = plan_.logit_rows();
-    StageRows(team, static_cast<int>(rows.size()), [&](int begin, int end) {
+    const auto num_rows = static_cast<int>(rows.size());
+    StageRows(team, num_rows, [&](int begin, int end) {
       for (int i = begin; i < end; ++i)
-        NormRow(static_cast<int>(rows[i]), model_.weights().output_norm.data(), i);
+        NormRow(static_cast<int>(rows[i]), model_.weights().output_norm.data(), i, num_rows);
     });
     const Product output[] = {{&model_.weights().output, logits}};
-    StageMultiply(team, Normed(static_cast<int>(rows.size())), output);
+    const Activations x = Normed(num_rows);
+    team.ForEach(items_.Count(output),
+                 [&](uint32_t item) { items_.Multiply(x, 0, num_rows, output, item); });
   }
 
   static float* Row(float* rows, size_t row, int num_cols) {
@@ -352,6 +326,7 @@ class ForwardPass::Step {
     return angles + (row * ropes_.size() + static_cast<size_t>(rope)) * static_cast<size_t>(pairs);
   }
   float Epsilon() const { return static_cast<float>(shape_.rms_epsilon); }
+  int NumThreads() const { return static_cast<int>(scratch_.size()); }
 
   const Model& model_;
   const ModelShape& shape_;
@@ -368,9 +343,7 @@ class ForwardPass::Step {
 
   // Of the step.
   int num_rows_ = 0;
-  bool is_small_ = false;
-  std::atomic<uint32_t> items_done_{0};
-  std::vector<uint32_t> head_parts_done_;  // of each KV head; atomic while a step runs
+  RowBlocks blocks_;
   std::atomic<int> bad_layer_{-1};
 
   std::atomic<uint64_t> num_saturated_{0}, num_chunks_read_{0};

@@ -35,9 +35,9 @@ StatusOr<ForwardBuffers> ForwardBuffers::Create(const ModelShape& shape, uint32_
     *part.place = next;
     next += floats(part.num_cols);
   }
-  buffers.int8 = Int8Buffer(static_cast<int>(max_rows),
-                            std::max(shape.embedding_length, shape.attention_columns()));
-  buffers.gate_int8 = Int8Buffer(static_cast<int>(max_rows), shape.feed_forward_length);
+  buffers.normed_int8 = Int8Buffer(static_cast<int>(max_rows), shape.embedding_length);
+  buffers.branch_int8 = Int8Buffer(static_cast<int>(max_rows),
+                                   std::max(shape.attention_columns(), shape.feed_forward_length));
   return buffers;
 }
 

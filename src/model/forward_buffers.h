@@ -25,8 +25,9 @@ struct ForwardBuffers {
   float* up = nullptr;        // [rows, feed_forward_length]
   float* cos = nullptr;       // [rows, ropes, rope.dimension_count / 2]
   float* sin = nullptr;       // [rows, ropes, rope.dimension_count / 2]
-  Int8Buffer int8;            // of `normed` or `attended`
-  Int8Buffer gate_int8;       // of `gate`, which is written while `normed` is still read
+  Int8Buffer
+      normed_int8;  // of `normed`, which is written while branch_int8 is read, and vice versa
+  Int8Buffer branch_int8;  // of `attended`, later of `gate`
 
   AnonymousMemory memory;
 };

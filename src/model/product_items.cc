@@ -27,25 +27,22 @@ uint32_t ProductItems::Count(std::span<const Product> products) const {
   return count;
 }
 
-ProductItems::Range ProductItems::Multiply(const Activations& x, std::span<const Product> products,
-                                           uint32_t item) const {
+void ProductItems::Multiply(const Activations& x, int m0, int m1, std::span<const Product> products,
+                            uint32_t item) const {
   size_t index = 0;
   for (uint32_t count; item >= (count = CountOf(products[index].layer->matrix)); ++index)
     item -= count;
   const PackedMatrix& matrix = products[index].layer->matrix;
   const int per_item = PanelsPerItem(matrix);
   const int begin = static_cast<int>(item) * per_item;
-  const int end = std::min(begin + per_item, matrix.num_panels());
-  MultiplyPanels(x, products[index], begin, end);
-  return {static_cast<int>(index), begin * PackedMatrix::kPanelRows,
-          std::min(end * PackedMatrix::kPanelRows, matrix.num_rows())};
+  MultiplyPanels(x, m0, m1, products[index], begin,
+                 std::min(begin + per_item, matrix.num_panels()));
 }
 
-void ProductItems::MultiplyPanels(const Activations& x, const Product& product, int begin,
-                                  int end) const {
+void ProductItems::MultiplyPanels(const Activations& x, int m0, int m1, const Product& product,
+                                  int begin, int end) const {
   const LinearLayer& layer = *product.layer;
-  kernels_.multiply(layer.matrix, x, 0, x.num_rows, begin, end, product.out,
-                    layer.matrix.num_rows(),
+  kernels_.multiply(layer.matrix, x, m0, m1, begin, end, product.out, layer.matrix.num_rows(),
                     {.bias = layer.bias.empty() ? nullptr : layer.bias.data(),
                      .scale = layer.scale,
                      .scale_after_bias = layer.scale_after_bias,

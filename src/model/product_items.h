@@ -24,30 +24,21 @@ struct Product {
 
 class ProductItems {
  public:
-  // Rows [begin, end) of the matrix of product `product`.
-  struct Range {
-    int product, begin, end;
-  };
-
   ProductItems(const LinearKernels& kernels, int num_threads)
       : kernels_(kernels), num_threads_(num_threads) {}
 
   uint32_t Count(std::span<const Product> products) const;
 
-  // Computes one item of all rows of `x`, and says what it was.
-  Range Multiply(const Activations& x, std::span<const Product> products, uint32_t item) const;
+  // Computes one item of rows [m0, m1) of `x`.
+  void Multiply(const Activations& x, int m0, int m1, std::span<const Product> products,
+                uint32_t item) const;
 
-  // Panels of the matrix that an item takes.
+  // Panels that an item takes.
   int PanelsPerItem(const PackedMatrix& matrix) const;
 
-  // How many items have some of rows [begin, end) of the matrix.
-  uint32_t CountOver(const PackedMatrix& matrix, int begin, int end) const {
-    const int per_item = PanelsPerItem(matrix) * PackedMatrix::kPanelRows;
-    return static_cast<uint32_t>((end - 1) / per_item - begin / per_item + 1);
-  }
-
-  // Panels [begin, end) of one product.
-  void MultiplyPanels(const Activations& x, const Product& product, int begin, int end) const;
+  // Panels [begin, end) of one product, of rows [m0, m1).
+  void MultiplyPanels(const Activations& x, int m0, int m1, const Product& product, int begin,
+                      int end) const;
 
  private:
   uint32_t CountOf(const PackedMatrix& matrix) const;

@@ -4,12 +4,6 @@
 #include <atomic>
 
 namespace quire {
-namespace {
-
-// Tokens that one item rotates and appends.
-constexpr uint32_t kAppendRows = 32;
-
-}  // namespace
 
 void WindowPlan::Build(std::span<const SequenceRows> sequences, int num_threads) {
   plan_.Build(shape_, sequences, num_threads);
@@ -62,7 +56,7 @@ void StepPlan::Build(std::span<const ForwardSequence> sequences) {
   positions_.clear();
   logit_rows_.clear();
   sequences_.clear();
-  appends_.clear();
+  sequence_of_row_.clear();
   for (const ForwardSequence& sequence : sequences) {
     const auto num_rows = static_cast<uint32_t>(sequence.tokens.size());
     const auto first_row = static_cast<uint32_t>(tokens_.size());
@@ -74,10 +68,9 @@ void StepPlan::Build(std::span<const ForwardSequence> sequences) {
     for (uint32_t i = 0; i < num_rows; ++i) {
       tokens_.push_back(sequence.tokens[i]);
       positions_.push_back(sequence.first_position + i);
+      sequence_of_row_.push_back(index);
       if (i + sequence.num_logits >= num_rows) logit_rows_.push_back(first_row + i);
     }
-    for (uint32_t row = 0; row < num_rows; row += kAppendRows)
-      appends_.push_back({index, row, std::min(kAppendRows, num_rows - row)});
   }
   for (WindowPlan& window : windows_) window.Build(sequences_, num_threads_);
 }

@@ -9,6 +9,7 @@
 // allocates nothing once it has seen its largest step.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -47,7 +48,7 @@ class WindowPlan {
 
 class StepPlan {
  public:
-  // Some tokens of one sequence, whose K and V are appended together, one KV head at a time.
+  // Some tokens of one sequence, whose K and V are appended together: of one tail (row_blocks.h).
   struct Append {
     uint32_t sequence;
     uint32_t row_offset;  // within the sequence's rows
@@ -63,7 +64,18 @@ class StepPlan {
   uint32_t position(int row) const { return positions_[static_cast<size_t>(row)]; }
   std::span<const uint32_t> logit_rows() const { return logit_rows_; }  // rows, ascending
   std::span<const SequenceRows> sequences() const { return sequences_; }
-  std::span<const Append> appends() const { return appends_; }
+  // Calls append(item) for what rows [begin, end) append.
+  template <class Function>
+  void ForEachAppend(int begin, int end, Function&& append) const {
+    for (int row = begin; row < end;) {
+      const SequenceRows& sequence = sequences_[sequence_of_row_[static_cast<size_t>(row)]];
+      const auto offset = static_cast<uint32_t>(row) - sequence.first_row;
+      const uint32_t num_rows =
+          std::min(sequence.num_rows - offset, static_cast<uint32_t>(end - row));
+      append(Append{sequence_of_row_[static_cast<size_t>(row)], offset, num_rows});
+      row += static_cast<int>(num_rows);
+    }
+  }
   WindowPlan& of_layer(int layer) { return windows_[plan_of_layer_[static_cast<size_t>(layer)]]; }
 
   // Of any layer.
@@ -77,9 +89,9 @@ class StepPlan {
 
   std::vector<TokenId> tokens_;
   std::vector<uint32_t> positions_;
+  std::vector<uint32_t> sequence_of_row_;
   std::vector<uint32_t> logit_rows_;
   std::vector<SequenceRows> sequences_;
-  std::vector<Append> appends_;
 };
 
 }  // namespace quire

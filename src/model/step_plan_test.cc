@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "codec/kv_codec.h"
@@ -85,9 +86,13 @@ TEST_F(StepPlanTest, RowsAreThoseOfTheSequencesInOrder) {
     EXPECT_EQ(std::vector<uint32_t>(plan.logit_rows().begin(), plan.logit_rows().end()),
               (std::vector<uint32_t>{1, 72}));
     std::map<uint32_t, uint32_t> appended;
-    for (const StepPlan::Append& append : plan.appends()) {
-      EXPECT_EQ(append.row_offset, appended[append.sequence]);
-      appended[append.sequence] += append.num_rows;
+    for (int begin = 0; begin < plan.num_rows(); begin += 8) {
+      const int end = std::min(begin + 8, plan.num_rows());
+      plan.ForEachAppend(begin, end, [&](const StepPlan::Append& append) {
+        EXPECT_LE(append.num_rows, 8u);
+        EXPECT_EQ(append.row_offset, appended[append.sequence]);
+        appended[append.sequence] += append.num_rows;
+      });
     }
     EXPECT_EQ(appended, (std::map<uint32_t, uint32_t>{{0, 2}, {1, 70}, {2, 1}}));
   }

@@ -84,6 +84,15 @@ Status ReadIds(const GgufHeader& header, Vocabulary& vocabulary) {
   return OkStatus();
 }
 
+// Phi-3's tokens drop the white space behind them; only the model's name tells.
+StatusOr<bool> IsPhi3(const GgufHeader& header) {
+  QUIRE_ASSIGN_OR_RETURN(const std::string_view name, header.GetStringOr("general.name", ""));
+  std::string lower(name);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower.find("phi3") != lower.npos || lower.find("phi-3") != lower.npos ||
+         lower.find("phi 3") != lower.npos;
+}
+
 Status ReadFlags(const GgufHeader& header, Vocabulary& vocabulary) {
   const std::pair<std::string_view, std::optional<bool>*> flags[] = {
       {"tokenizer.ggml.add_bos_token", &vocabulary.add_bos},
@@ -112,6 +121,9 @@ StatusOr<Vocabulary> ReadVocabulary(const GgufHeader& header, std::shared_ptr<co
   QUIRE_RETURN_IF_ERROR(ReadLists(header, vocabulary));
   QUIRE_RETURN_IF_ERROR(ReadIds(header, vocabulary));
   QUIRE_RETURN_IF_ERROR(ReadFlags(header, vocabulary));
+  if (vocabulary.kind == VocabularyKind::kSpm) {
+    QUIRE_ASSIGN_OR_RETURN(vocabulary.drops_space_after_special, IsPhi3(header));
+  }
   vocabulary.owner = std::move(owner);
   return vocabulary;
 }

@@ -111,6 +111,22 @@ TEST(VocabularyReader, ListsNeedTheirTypeAndLength) {  // GGUF-04
   EXPECT_FALSE(VocabularyOf(TinyLlama().SetString("tokenizer.ggml.bos_token_id", "1")).ok());
 }
 
+TEST(VocabularyReader, OnlyPhi3DropsSpaceAfterSpecialTokens) {
+  EXPECT_FALSE(VocabularyOf(TinyLlama())->drops_space_after_special);
+  for (const char* name : {"Phi3", "Phi-3-mini-4k-instruct", "Phi 3 Mini", "my phi-3.5"}) {
+    EXPECT_TRUE(
+        VocabularyOf(TinyLlama().SetString("general.name", name))->drops_space_after_special)
+        << name;
+  }
+  for (const char* name : {"Phi-2", "phi 4", "llama-3"}) {
+    EXPECT_FALSE(
+        VocabularyOf(TinyLlama().SetString("general.name", name))->drops_space_after_special)
+        << name;
+  }
+  EXPECT_FALSE(
+      VocabularyOf(TinyBpe().SetString("general.name", "Phi-3"))->drops_space_after_special);
+}
+
 TEST(VocabularyReader, UnknownTokenTypesAreUndefined) {
   std::vector<int32_t> types(12, 1);
   types[0] = 99;

@@ -6,7 +6,7 @@
 
 #include "base/errors.h"
 #include "text/byte_alphabet.h"
-#include "text/token_table.h"
+#include "text/pretokenizer_patterns.h"
 #include "text/utf8.h"
 
 namespace quire {
@@ -28,7 +28,33 @@ StatusOr<BpeEncoder> BpeEncoder::Create(const Vocabulary& vocabulary) {
   BpeEncoder encoder(std::move(pretokenizer));
   encoder.num_tokens_ = static_cast<int32_t>(vocabulary.tokens.size());
   QUIRE_RETURN_IF_ERROR(encoder.AddMerges(vocabulary));
+  if (FindPretokenizerRule(vocabulary.pre)->whole_tokens) encoder.AddWholeTokens(vocabulary);
   return encoder;
+}
+
+void BpeEncoder::AddWholeTokens(const Vocabulary& vocabulary) {
+  size_t num_bytes = 0;
+  for (const std::string_view token : vocabulary.tokens) num_bytes += token.size();
+  auto bytes = std::make_shared<std::string>();
+  bytes->reserve(num_bytes);  // the table views what stands in it
+  whole_tokens_.emplace(vocabulary.tokens.size());
+  for (size_t i = 0; i < vocabulary.tokens.size(); ++i) {
+    if (!CanBeMerged(vocabulary, i)) continue;
+    const size_t begin = bytes->size();
+    int byte = 0;
+    for (std::string_view rest = vocabulary.tokens[i]; !rest.empty() && byte >= 0;) {
+      size_t length = 0;
+      byte = ByteOfCharacter(rest, &length);
+      *bytes += static_cast<char>(byte);
+      rest.remove_prefix(length);
+    }
+    if (byte < 0 || bytes->size() == begin) {
+      bytes->resize(begin);  // no piece can be this token
+    } else {
+      whole_tokens_->Insert(std::string_view(*bytes).substr(begin), static_cast<TokenId>(i));
+    }
+  }
+  whole_token_bytes_ = std::move(bytes);
 }
 
 Status BpeEncoder::AddMerges(const Vocabulary& vocabulary) {
@@ -106,6 +132,12 @@ Status BpeEncoder::Encode(std::string_view text, Scratch* scratch,
 
 void BpeEncoder::EncodePiece(std::string_view piece, Scratch* scratch,
                              std::vector<TokenId>* out) const {
+  if (whole_tokens_) {
+    if (const TokenId id = whole_tokens_->Find(piece); id != TokenTable::kNone) {
+      out->push_back(id);
+      return;
+    }
+  }
   std::vector<Unit>& units = scratch->units_;
   units.clear();
   for (uint32_t i = 0; i < piece.size(); ++i) {

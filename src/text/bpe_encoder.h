@@ -3,7 +3,7 @@
 // The pre-tokenizer cuts the text into pieces; within a piece the pair of neighbours that stands
 // first in the list of merges is joined, until none is in the list. What is then no token falls
 // apart into its bytes; bytes without a token are dropped. A run of bytes that are not UTF-8 is a
-// piece.
+// piece. Some pre-tokenizers' names say that a piece that is a token is not merged at all.
 //
 // Threads: const access from any thread. Owner: keeps no view into the vocabulary.
 // Source: Sennrich et al., ACL 2016, section 3.2, on bytes as in GPT-2.
@@ -11,6 +11,9 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +21,7 @@
 #include "base/status.h"
 #include "text/merger.h"
 #include "text/pretokenizer.h"
+#include "text/token_table.h"
 #include "text/vocabulary.h"
 
 namespace quire {
@@ -54,6 +58,7 @@ class BpeEncoder {
   explicit BpeEncoder(Pretokenizer pretokenizer) : pretokenizer_(std::move(pretokenizer)) {}
 
   Status AddMerges(const Vocabulary& vocabulary);
+  void AddWholeTokens(const Vocabulary& vocabulary);
   size_t Locate(uint64_t symbols) const;
   void EncodePiece(std::string_view piece, Scratch* scratch, std::vector<TokenId>* out) const;
 
@@ -61,6 +66,9 @@ class BpeEncoder {
   int32_t num_tokens_ = 0;
   std::array<int32_t, 256> byte_symbols_{};
   std::vector<Pair> pairs_;  // open addressing; a power of two
+  // From a piece's bytes to its token; none where pieces are always merged.
+  std::optional<TokenTable> whole_tokens_;
+  std::shared_ptr<const std::string> whole_token_bytes_;  // what whole_tokens_ views
 };
 
 }  // namespace quire

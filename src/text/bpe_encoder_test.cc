@@ -93,6 +93,29 @@ TEST(BpeEncoder, GivesWhatTheReferenceGives) {
   }
 }
 
+TEST(BpeEncoder, APieceThatIsATokenIsNotMergedWhereTheRuleSaysSo) {
+  VocabularyBuilder builder(VocabularyKind::kBpe);
+  builder.AddByteCharacters();
+  builder.AddMerge("a", "b");
+  const TokenId abc = builder.Add("abc");  // no merge makes it
+  const TokenId space = builder.Add(ByteCharacter(' ') + "\u00C3\u00A9");
+  builder.Add("xyz", TokenType::kControl);
+  builder.Add("\u4E2D");  // a character that stands for no byte is in no piece
+  const TokenId ab = 256;
+  for (const char* pre : {"llama-bpe", "tekken"}) {
+    builder.fields().pre = pre;
+    const Vocabulary vocabulary = builder.Build();
+    EXPECT_THAT(Encode(vocabulary, "abc \u00E9"), ElementsAre(abc, space)) << pre;
+    EXPECT_THAT(Encode(vocabulary, "abcd"), ElementsAre(ab, 'c', 'd'));
+    EXPECT_THAT(Encode(vocabulary, "xyz"), ElementsAre('x', 'y', 'z'));
+    EXPECT_THAT(Encode(vocabulary, "\u4E2D"), ElementsAre(0xE4, 0xB8, 0xAD));
+  }
+  for (const char* pre : {"gpt-2", "qwen2", "dbrx"}) {
+    builder.fields().pre = pre;
+    EXPECT_THAT(Encode(builder.Build(), "abc"), ElementsAre(ab, 'c')) << pre;
+  }
+}
+
 TEST(BpeEncoder, BytesThatAreNotUtf8AreAPieceOfTheirOwn) {
   const Vocabulary vocabulary = SmallBpeVocabulary();
   const auto bytes = [&](std::string_view text) {

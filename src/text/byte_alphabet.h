@@ -7,6 +7,9 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
+
+#include "text/utf8.h"
 
 namespace quire {
 
@@ -40,6 +43,17 @@ inline std::string ByteCharacter(uint8_t byte) {
   const uint16_t character = kByteCharacters[byte];
   if (character < 0x80) return std::string(1, static_cast<char>(character));
   return {static_cast<char>(0xC0 | character >> 6), static_cast<char>(0x80 | (character & 0x3F))};
+}
+
+// The byte that the first character of `text` stands for, or -1 if it stands for none; *length is
+// how long it is. What is not UTF-8 stands for no byte. Requires: `text` is not empty.
+inline int ByteOfCharacter(std::string_view text, size_t* length) {
+  const Utf8Step step = NextUtf8(text);
+  *length = step.length;
+  if (!step.valid || step.length > 2) return -1;
+  const auto first = static_cast<uint8_t>(text[0]);
+  const int character = step.length == 1 ? first : (first & 0x1F) << 6 | (text[1] & 0x3F);
+  return character < kByteCharactersEnd ? kCharacterBytes[character] : -1;
 }
 
 }  // namespace quire

@@ -148,6 +148,22 @@ TEST(Detokenizer, StreamsOfRandomIdsOfRealVocabulariesAreTheOneShotText) {
   }
 }
 
+#ifdef NDEBUG
+constexpr size_t kManyLists = 1'000'000;
+#else
+constexpr size_t kManyLists = 20'000;  // sanitizers
+#endif
+
+// TOK-10.
+TEST(DetokenizerSlow, AMillionStreamsOfRandomIdsAreTheOneShotText) {
+  for (const char* name : {"llama-spm", "phi-3", "gpt-2", "falcon", "deepseek-llm"}) {
+    const auto path = SharedData(std::string("tokenizer/ggml-vocab-") + name + ".gguf");
+    if (!path) GTEST_SKIP() << "no shared data";
+    SCOPED_TRACE(name);
+    ExpectStreamIsWhole(MustCreate(VocabularyOfGguf(*path)), 5, kManyLists);
+  }
+}
+
 // TOK-06, TOK-09, TOK-15.
 TEST(Detokenizer, KnownTroublesOfStories260K) {
   const auto path = SharedData("models/stories260K/stories260K-f32.gguf");
@@ -157,6 +173,9 @@ TEST(Detokenizer, KnownTroublesOfStories260K) {
   EXPECT_EQ(*Decode(tokenizer, Ids{1, 410, 317}), " Lily");
   EXPECT_EQ(*Decode(tokenizer, Ids{403, 317}), "Once Lily");
   EXPECT_EQ(*Decode(tokenizer, Ids{317, 13}), "Lily\n");
+  // The end of the greedy answer to "Once upon a time".
+  EXPECT_EQ(*Decode(tokenizer, Ids{432, 398, 312, 286, 267, 414, 270, 333, 415, 426, 13, 438, 310}),
+            ", but it was too high.\nLily");
   EXPECT_EQ(*Decode(tokenizer, Ids{410, 243, 162}), "\uFFFD");
 }
 

@@ -36,12 +36,46 @@ constexpr const char* kDeepSeekWord =
     R"re(\x{10400}-\x{1044F}\x{104B0}-\x{104D3}\x{104D8}-\x{104FB}\x{10C80}-\x{10CB2}\x{10CC0}-)re"
     R"re(\x{10CF2}\x{118A0}-\x{118DF}\x{1E900}-\x{1E943}]+)re";
 
+// Words take one other character in front, contractions come in any case (that of U+017F is s),
+// symbols the newlines behind them, digits go in threes.
+constexpr const char* kLlama3Stages[] = {
+    R"re('(?:[sS\x{17F}]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|)re"
+    R"re(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re"};
+// The same, digits alone. bailingmoe's own spelling has [\r\n] for [\r\n]+ after \s*: the same
+// matches.
+constexpr const char* kQwen2Stages[] = {
+    R"re('(?:[sS\x{17F}]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|)re"
+    R"re(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re"};
+// The same, marks belong to words.
+constexpr const char* kQwen35Stages[] = {
+    R"re('(?:[sS\x{17F}]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|)re"
+    R"re(\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re"};
+// A word ends where a capital follows a small letter.
+constexpr const char* kTekkenStages[] = {
+    R"re([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)re"
+    R"re([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|)re"
+    R"re(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)re"};
+// The same with contractions as part of their word and digits in threes.
+constexpr const char* kGpt4oStages[] = {
+    R"re([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)re"
+    R"re((?:'(?:[sS\x{17F}]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD]))?|)re"
+    R"re([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)re"
+    R"re((?:'(?:[sS\x{17F}]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD]))?|)re"
+    R"re(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)re"};
+constexpr const char* kDeepSeek3Words =
+    R"re([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)re"
+    R"re( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re";
+constexpr const char* kDeepSeek3Stages[] = {
+    R"re(\p{N}{1,3})re", R"re([\x{4E00}-\x{9FA5}\x{3040}-\x{309F}\x{30A0}-\x{30FF}]+)re",
+    kDeepSeek3Words};
 constexpr const char* kGpt2Stages[] = {kGpt2};
 // Every digit alone.
 constexpr const char* kDigitsStages[] = {kDigit, kGpt2};
 // Punctuation alone, digits in threes.
 constexpr const char* kFalconStages[] = {R"re([\p{P}$+<=>^~|`]+)re", kGpt2,
                                          R"re([0-9][0-9][0-9])re"};
+constexpr const char* kDefaultStages[] = {R"re([\p{P}$+<=>^~|]+)re", kGpt2, R"re(\p{N}+)re",
+                                          R"re([0-9][0-9][0-9])re"};
 constexpr const char* kDeepSeekCoderStages[] = {kNewline, R"re(\s?\p{L}+)re", R"re(\s?\p{P}+)re",
                                                 kCjk, kDigit};
 constexpr const char* kDeepSeekLlmStages[] = {
@@ -54,47 +88,86 @@ constexpr const char* kDeepSeekLlmStages[] = {
 
 struct Entry {
   std::string_view name;
-  std::span<const char* const> stages;
+  PretokenizerRule rule;
 };
 
+constexpr PretokenizerRule kLlama3Rule = {
+    .stages = kLlama3Stages, .whole_tokens = true, .adds_bos = true};
+
 constexpr Entry kEntries[] = {
-    {"gpt-2", kGpt2Stages},
-    {"phi-2", kGpt2Stages},
-    {"mpt", kGpt2Stages},
-    {"olmo", kGpt2Stages},
-    {"jais", kGpt2Stages},
-    {"trillion", kGpt2Stages},
-    {"granite-docling", kGpt2Stages},
-    {"gigachat", kGpt2Stages},
-    {"a.x-4.0", kGpt2Stages},
-    {"exaone4", kGpt2Stages},
-    {"mellum", kGpt2Stages},
-    {"modern-bert", kGpt2Stages},
-    {"roberta-bpe", kGpt2Stages},
-    {"jina-es", kGpt2Stages},
-    {"jina-de", kGpt2Stages},
-    {"jina-v1-en", kGpt2Stages},
-    {"jina-v2-es", kGpt2Stages},
-    {"jina-v2-de", kGpt2Stages},
-    {"jina-v2-code", kGpt2Stages},
-    {"smollm", kDigitsStages},
-    {"starcoder", kDigitsStages},
-    {"refact", kDigitsStages},
-    {"command-r", kDigitsStages},
-    {"codeshell", kDigitsStages},
-    {"exaone", kDigitsStages},
-    {"minerva-7b", kDigitsStages},
-    {"mellum2", kDigitsStages},
-    {"falcon", kFalconStages},
-    {"deepseek-coder", kDeepSeekCoderStages},
-    {"deepseek-llm", kDeepSeekLlmStages},
+    {"default", {kDefaultStages}},
+    {"gpt-2", {kGpt2Stages}},
+    {"phi-2", {kGpt2Stages}},
+    {"mpt", {kGpt2Stages}},
+    {"olmo", {kGpt2Stages}},
+    {"jais", {kGpt2Stages}},
+    {"trillion", {kGpt2Stages}},
+    {"granite-docling", {kGpt2Stages}},
+    {"gigachat", {kGpt2Stages}},
+    {"a.x-4.0", {kGpt2Stages}},
+    {"exaone4", {kGpt2Stages}},
+    {"mellum", {kGpt2Stages}},
+    {"modern-bert", {kGpt2Stages}},
+    {"roberta-bpe", {kGpt2Stages}},
+    {"jina-es", {kGpt2Stages}},
+    {"jina-de", {kGpt2Stages}},
+    {"jina-v1-en", {kGpt2Stages}},
+    {"jina-v2-es", {kGpt2Stages}},
+    {"jina-v2-de", {kGpt2Stages}},
+    {"jina-v2-code", {kGpt2Stages}},
+    {"llama-bpe", kLlama3Rule},
+    {"llama3", kLlama3Rule},
+    {"llama-v3", kLlama3Rule},
+    {"falcon3", kLlama3Rule},
+    {"falcon-h1", kLlama3Rule},
+    {"pixtral", kLlama3Rule},
+    {"lfm2", kLlama3Rule},
+    {"midm-2.0", kLlama3Rule},
+    {"jina-v5-nano", kLlama3Rule},
+    {"dbrx", {kLlama3Stages}},
+    {"smaug-bpe", {kLlama3Stages}},
+    {"glm4", {kLlama3Stages}},
+    {"chatglm-bpe", {kLlama3Stages}},
+    {"qwen2", {kQwen2Stages}},
+    {"deepseek-r1-qwen", {kQwen2Stages}},
+    {"stablelm2", {kQwen2Stages}},
+    {"hunyuan", {kQwen2Stages}},
+    {"megrez", {kQwen2Stages}},
+    {"grok-2", {kQwen2Stages}},
+    {"solar-open", {kQwen2Stages}},
+    {"kormo", {kQwen2Stages}},
+    {"f2llmv2", {kQwen2Stages}},
+    {"qwen35", {kQwen35Stages}},
+    {"tekken", {.stages = kTekkenStages, .whole_tokens = true, .adds_bos = true}},
+    {"gpt-4o", {kGpt4oStages}},
+    {"llama4", {kGpt4oStages}},
+    {"kanana2", {kGpt4oStages}},
+    {"talkie", {kGpt4oStages}},
+    {"minimax-m2", {kGpt4oStages}},
+    {"deepseek-v3", {kDeepSeek3Stages}},
+    {"hunyuan-dense", {kDeepSeek3Stages}},
+    {"joyai-llm", {kDeepSeek3Stages}},
+    {"deepseek-coder", {kDeepSeekCoderStages}},
+    {"deepseek-llm", {kDeepSeekLlmStages}},
+    {"smollm", {kDigitsStages}},
+    {"starcoder", {kDigitsStages}},
+    {"refact", {kDigitsStages}},
+    {"command-r", {kDigitsStages}},
+    {"codeshell", {kDigitsStages}},
+    {"exaone", {kDigitsStages}},
+    {"minerva-7b", {kDigitsStages}},
+    {"mellum2", {kDigitsStages}},
+    {"falcon", {kFalconStages}},
+    {"bailingmoe", {kQwen2Stages}},
+    {"bailingmoe2", {kQwen2Stages}},
+    {"llada-moe", {kQwen2Stages}},
 };
 
 }  // namespace
 
-std::span<const char* const> PretokenizerPatterns(std::string_view name) {
-  const auto* entry = std::ranges::find(kEntries, name, &Entry::name);
-  return entry == std::end(kEntries) ? std::span<const char* const>() : entry->stages;
+const PretokenizerRule* FindPretokenizerRule(std::string_view name) {
+  const auto* entry = std::ranges::find(kEntries, name.empty() ? "default" : name, &Entry::name);
+  return entry == std::end(kEntries) ? nullptr : &entry->rule;
 }
 
 std::string PretokenizerNames() {

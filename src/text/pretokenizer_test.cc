@@ -17,7 +17,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // One name for each rule.
-constexpr const char* kRules[] = {"gpt-2", "smollm", "falcon", "deepseek-coder", "deepseek-llm"};
+constexpr const char* kRules[] = {
+    "default",     "gpt-2",  "llama-bpe", "qwen2",          "qwen35",       "tekken",    "gpt-4o",
+    "deepseek-v3", "smollm", "falcon",    "deepseek-coder", "deepseek-llm", "bailingmoe"};
 
 std::vector<std::string> Pieces(const Pretokenizer& pretokenizer, std::string_view text) {
   auto matcher = Pretokenizer::Matcher::Create();
@@ -44,7 +46,7 @@ TEST(Pretokenizer, SmolLmTakesDigitsAloneAndOneSpaceWithAWord) {
 }
 
 TEST(Pretokenizer, AnUnknownNameIsRefusedWithTheKnownOnes) {
-  for (const char* name : {"", "kimi-k2", "gpt-2 "}) {
+  for (const char* name : {"poro-chat", "bloom", "kimi-k2", "afmoe", "gpt-2 ", "GPT-2"}) {
     const auto pretokenizer = Pretokenizer::Create(name);
     ASSERT_FALSE(pretokenizer.ok());
     EXPECT_EQ(pretokenizer.status().code(), StatusCode::kUnsupported);
@@ -78,7 +80,8 @@ TEST(Pretokenizer, EveryKnownNameCompilesAndLosesNothing) {
     }
     EXPECT_EQ(joined, text) << name;
     // Machines that allow no code at run time interpret the same expressions.
-    const auto interpreted = Pretokenizer::Compile(PretokenizerPatterns(name), /*jit=*/false);
+    const auto interpreted =
+        Pretokenizer::Compile(FindPretokenizerRule(name)->stages, /*jit=*/false);
     ASSERT_TRUE(interpreted.ok());
     EXPECT_EQ(Pieces(*interpreted, text), pieces) << name;
   }
@@ -94,7 +97,7 @@ std::string Repeat(std::string_view character, size_t num_bytes) {
 TEST(Pretokenizer, ALongRunOfOneCharacterIsOnePiece) {
   for (const char* name : kRules) {
     for (const bool jit : {true, false}) {
-      const auto pretokenizer = Pretokenizer::Compile(PretokenizerPatterns(name), jit);
+      const auto pretokenizer = Pretokenizer::Compile(FindPretokenizerRule(name)->stages, jit);
       ASSERT_TRUE(pretokenizer.ok());
       for (const char* character : {".", "A", " ", "^", "\u4E2D"}) {
         const auto pieces = Pieces(*pretokenizer, Repeat(character, jit ? 1 << 20 : 1 << 16));
@@ -120,16 +123,90 @@ TEST(Pretokenizer, WhatFollowsARunDoesNotMakeItQuadratic) {
   }
 }
 
-TEST(Pretokenizer, AFailureOfPcreIsAnErrorAndNoGap) {
-  // A group that is entered again for each character needs stack, and finds none.
-  const char* const patterns[] = {"(?:(a|b)(?1)?)+c"};
-  const auto pretokenizer = Pretokenizer::Compile(patterns);
+// TOK-01. A limit of PCRE2 that is read as "no match" would make one piece of the rest of the text.
+TEST(Pretokenizer, ALimitOfPcreIsAnErrorAndNoGap) {
+  struct Case {
+    const char* pattern;
+    Pretokenizer::Limits limits;
+    bool compiled, interpreted;  // does the limit hold for it?
+  };
+  // The nested group is entered again for each character and remembers the way back.
+  const char* const kNested = "(?:(a|b)(?1)?)+c";
+  const char* const kBacktracking = "(?:a+)+c";
+  for (const Case& c :
+       {Case{kBacktracking, {.match = 1000}, true, true},
+        Case{kNested, {.match = 1000}, true, true}, Case{kNested, {.depth = 100}, false, true},
+        Case{kNested, {.heap_kib = 64}, false, true}, Case{kNested, {}, true, true}}) {
+    for (const bool jit : {true, false}) {
+      if (!(jit ? c.compiled : c.interpreted)) continue;
+      const auto pretokenizer = Pretokenizer::Compile(std::span(&c.pattern, 1), jit);
+      ASSERT_TRUE(pretokenizer.ok());
+      auto matcher = Pretokenizer::Matcher::Create(c.limits);
+      ASSERT_TRUE(matcher.ok());
+      const Status status =
+          pretokenizer->Split(std::string(8 << 20, 'a'), &*matcher, [](std::string_view) {});
+      EXPECT_EQ(status.code(), StatusCode::kInternal) << c.pattern << " jit " << jit;
+      // The working memory is good for the next text.
+      EXPECT_TRUE(pretokenizer->Split("ac", &*matcher, [](std::string_view) {}).ok());
+    }
+  }
+}
+
+TEST(Pretokenizer, NoRuleComesNearALimit) {
+  const Pretokenizer::Limits tight = {.match = 1 << 21, .depth = 10, .heap_kib = 64};
+  for (const char* name : kRules) {
+    for (const bool jit : {true, false}) {
+      const auto pretokenizer = Pretokenizer::Compile(FindPretokenizerRule(name)->stages, jit);
+      ASSERT_TRUE(pretokenizer.ok());
+      auto matcher = Pretokenizer::Matcher::Create(tight);
+      ASSERT_TRUE(matcher.ok());
+      for (const char* unit : {"a", "A", " ", "\n", "1", ".", "'", "\u4E2D", "\U0001F600", "aA",
+                               "Aa", " \n", "\u0301", "a\u0301"}) {
+        const Status status =
+            pretokenizer->Split(Repeat(unit, 1 << 18), &*matcher, [](std::string_view) {});
+        EXPECT_TRUE(status.ok()) << name << " " << unit << " jit " << jit << " "
+                                 << status.message();
+      }
+    }
+  }
+}
+
+TEST(Pretokenizer, ATextThatIsNotUtf8IsRefusedBeforeTheFirstPiece) {
+  for (const bool jit : {true, false}) {
+    const auto pretokenizer = Pretokenizer::Compile(FindPretokenizerRule("qwen2")->stages, jit);
+    ASSERT_TRUE(pretokenizer.ok());
+    auto matcher = Pretokenizer::Matcher::Create();
+    ASSERT_TRUE(matcher.ok());
+    for (const char* text : {"word \xC3(", "\xFF", "\xED\xA0\x80", "a\xF0\x9F\x92"}) {
+      const Status status = pretokenizer->Split(text, &*matcher, [](std::string_view) { FAIL(); });
+      EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    }
+  }
+}
+
+// Both are so in the regular expressions of tiktoken and of Hugging Face's tokenizers.
+TEST(Pretokenizer, RareCharactersAreWhatTheVocabulariesWereMadeWith) {
+  const auto pretokenizer = Pretokenizer::Create("llama-bpe");
   ASSERT_TRUE(pretokenizer.ok());
-  auto matcher = Pretokenizer::Matcher::Create();
-  ASSERT_TRUE(matcher.ok());
-  const Status status =
-      pretokenizer->Split(std::string(8 << 20, 'a'), &*matcher, [](std::string_view) {});
-  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_THAT(Pieces(*pretokenizer, "a\u180E\u180Eb"), ElementsAre("a", "\u180E\u180E", "b"));
+  EXPECT_THAT(Pieces(*pretokenizer, "it'\u017Fo"), ElementsAre("it", "'\u017F", "o"));
+  EXPECT_THAT(Pieces(*pretokenizer, "a\u0085\u0085b"), ElementsAre("a", "\u0085", "\u0085b"));
+}
+
+TEST(Pretokenizer, NoNameIsTheNameDefault) {
+  EXPECT_EQ(FindPretokenizerRule(""), FindPretokenizerRule("default"));
+  EXPECT_NE(FindPretokenizerRule(""), nullptr);
+}
+
+TEST(Pretokenizer, OnlyLlama3sGroupAndTekkenTakeWholeTokensAndBos) {
+  std::vector<std::string> names;
+  for (const std::string& name : Names()) {
+    const PretokenizerRule& rule = *FindPretokenizerRule(name);
+    EXPECT_EQ(rule.whole_tokens, rule.adds_bos) << name;
+    if (rule.whole_tokens) names.push_back(name);
+  }
+  EXPECT_THAT(names, ElementsAre("llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1",
+                                 "pixtral", "lfm2", "midm-2.0", "jina-v5-nano", "tekken"));
 }
 
 TEST(Pretokenizer, ABadOrEmptyMatchingExpressionIsAnError) {

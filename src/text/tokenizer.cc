@@ -7,7 +7,7 @@
 #include "base/errors.h"
 #include "text/byte_alphabet.h"
 #include "text/byte_token.h"
-#include "text/utf8.h"
+#include "text/pretokenizer_patterns.h"
 
 namespace quire {
 namespace {
@@ -57,20 +57,14 @@ Status Check(const Vocabulary& v) {
 std::string BytesOfCharacters(std::string_view text) {
   std::string bytes;
   while (!text.empty()) {
-    const Utf8Step step = NextUtf8(text);
-    int16_t byte = -1;
-    const auto first = static_cast<uint8_t>(text[0]);
-    if (step.valid && step.length == 1) byte = kCharacterBytes[first];
-    if (step.valid && step.length == 2) {
-      const int character = (first & 0x1F) << 6 | (text[1] & 0x3F);
-      if (character < kByteCharactersEnd) byte = kCharacterBytes[character];
-    }
+    size_t length = 0;
+    const int byte = ByteOfCharacter(text, &length);
     if (byte >= 0) {
       bytes += static_cast<char>(byte);
     } else {
-      bytes += text.substr(0, step.length);
+      bytes += text.substr(0, length);
     }
-    text.remove_prefix(step.length);
+    text.remove_prefix(length);
   }
   return bytes;
 }
@@ -84,6 +78,15 @@ std::string WithSpaces(std::string_view text) {
   }
   spaced += text;
   return spaced;
+}
+
+// Where `text` goes on after the special token `token`, which ends at `end`, in a vocabulary that
+// drops white space there. Tokens that stand between texts, not between parts of a chat, keep it.
+size_t EndWithSpace(std::string_view token, std::string_view text, size_t end, size_t limit) {
+  if (token == "<unk>" || token == "<s>" || token == "<|endoftext|>") return end;
+  constexpr std::string_view kSpaces = " \t\n\v\f\r";
+  while (end < limit && kSpaces.find(text[end]) != kSpaces.npos) ++end;
+  return end;
 }
 
 // Sorted, and joined where they overlap.
@@ -131,7 +134,9 @@ Tokenizer::Tokenizer(Vocabulary vocabulary, Encoder encoder)
   vocabulary_.merges = {};
   if (!has_text()) return;
   const bool is_spm = vocabulary_.kind == VocabularyKind::kSpm;
-  add_bos_ = vocabulary_.add_bos.value_or(is_spm) && vocabulary_.bos;
+  const auto* rule = is_spm ? nullptr : FindPretokenizerRule(vocabulary_.pre);
+  const bool bos_by_default = is_spm || (rule != nullptr && rule->adds_bos);
+  add_bos_ = vocabulary_.add_bos.value_or(bos_by_default) && vocabulary_.bos;
   add_eos_ = vocabulary_.add_eos.value_or(false) && vocabulary_.eos;
   add_space_prefix_ = is_spm && vocabulary_.add_space_prefix.value_or(true);
 
@@ -180,10 +185,14 @@ StatusOr<std::vector<TokenId>> Tokenizer::Encode(std::string_view text,
   // since each is the first or follows a special token.
   const auto encode_all = [&](const auto& encode) {
     size_t at = 0;
-    for (const SpecialTokens::Cut& cut : cuts) {
+    for (size_t i = 0; i < cuts.size(); ++i) {
+      const SpecialTokens::Cut& cut = cuts[i];
       QUIRE_RETURN_IF_ERROR(encode(text.substr(at, cut.begin - at)));
       ids.push_back(cut.id);
       at = cut.end;
+      if (!vocabulary_.drops_space_after_special) continue;
+      at = EndWithSpace(Text(cut.id), text, at,
+                        i + 1 < cuts.size() ? cuts[i + 1].begin : text.size());
     }
     return encode(text.substr(at));
   };

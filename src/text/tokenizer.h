@@ -5,7 +5,8 @@
 // text (has_text() is false) encodes nothing.
 //
 // Any bytes can be encoded. Where the vocabulary has all bytes, what is not UTF-8 comes back byte
-// for byte from the tokens' pieces.
+// for byte from the tokens' pieces. (White space that the vocabulary drops after special tokens
+// does not.)
 //
 // Threads: immutable; const access from any thread. Owner: keeps the vocabulary's memory alive.
 #pragma once

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/test_data.h"
+#include "text/detokenizer.h"
 #include "text/test_gguf.h"
 #include "text/test_vocabulary.h"
 #include "text/tokenizer.h"
@@ -50,7 +51,9 @@ void ExpectLinear(const Tokenizer& tokenizer) {
   for (const Text& text :
        {Text{"letter", Repeat("a", kBytes)}, Text{"capital", Repeat("A", kBytes)},
         Text{"space", Repeat(" ", kBytes)}, Text{"underscore", Repeat("_", kBytes)},
-        Text{"dot", Repeat(".", kBytes)}, Text{"Chinese", Repeat("\u4E2D", kBytes)},
+        Text{"dot", Repeat(".", kBytes)}, Text{"caret", Repeat("^", kBytes)},
+        Text{"digit", Repeat("7", kBytes)}, Text{"newline", Repeat("\n", kBytes)},
+        Text{"Chinese", Repeat("\u4E2D", kBytes)}, Text{"emoji", Repeat("\U0001F600", kBytes)},
         Text{"start of a special token", Repeat("<", kBytes)}, Text{"random", random_bytes}}) {
     const auto quarter_text = std::string_view(text.whole).substr(0, kBytes / 4);
     // 2.5 for each doubling; below some milliseconds a cache that the larger text outgrows is more
@@ -76,16 +79,81 @@ TEST(TokenizerSpeed, IsLinearForSmallVocabularies) {
   }
 }
 
+std::vector<std::pair<std::string, Tokenizer>> RealVocabularies(
+    std::initializer_list<const char*> shared, std::initializer_list<const char*> cached) {
+  std::vector<std::pair<std::string, Tokenizer>> tokenizers;
+  const auto add = [&](const char* name, const std::optional<std::string>& path) {
+    if (!path) return;
+    auto tokenizer = Tokenizer::Create(VocabularyOfGguf(*path));
+    EXPECT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+    tokenizers.emplace_back(name, std::move(tokenizer).value());
+  };
+  for (const char* name : shared) {
+    add(name, SharedData(std::string("tokenizer/ggml-vocab-") + name + ".gguf"));
+  }
+  for (const char* name : cached) add(name, CachedModel(name));
+  return tokenizers;
+}
+
 TEST(TokenizerSpeed, IsLinearForRealVocabularies) {
-  for (const char* name : {"gpt-2", "llama-spm", "deepseek-llm"}) {
-    const auto path = SharedData(std::string("tokenizer/ggml-vocab-") + name + ".gguf");
-    if (!path) GTEST_SKIP() << "no shared data";
+  const auto tokenizers = RealVocabularies({"gpt-2", "llama-spm", "deepseek-llm", "starcoder"}, {});
+  if (tokenizers.empty()) GTEST_SKIP() << "no shared data";
+  for (const auto& [name, tokenizer] : tokenizers) {
     SCOPED_TRACE(name);
-    const auto tokenizer = Tokenizer::Create(VocabularyOfGguf(*path));
-    ASSERT_TRUE(tokenizer.ok());
-    ExpectLinear(*tokenizer);
+    ExpectLinear(tokenizer);
   }
 }
+
+// TOK-02: 2 to the k underscores, each twice as many as before.
+TEST(TokenizerSpeed, OneLongWordCostsWhatItsBytesCost) {
+  const auto path = SharedData("tokenizer/ggml-vocab-gpt-2.gguf");
+  if (!path) GTEST_SKIP() << "no shared data";
+  const auto tokenizer = Tokenizer::Create(VocabularyOfGguf(*path));
+  ASSERT_TRUE(tokenizer.ok());
+  double before = 0;
+  for (int k = 12; k <= 20; ++k) {
+    const std::string text(size_t{1} << k, '_');
+    double seconds = 1e9;
+    for (int i = 0; i < 3; ++i) seconds = std::min(seconds, EncodeSeconds(*tokenizer, text));
+    // Below some milliseconds, a cache that is outgrown is more than the step.
+    if (before > 0.01) {
+      EXPECT_LT(seconds, 2.5 * before) << "k " << k;
+    }
+    before = seconds;
+  }
+  EXPECT_LT(before, 1);
+}
+
+#ifdef NDEBUG
+// 10 MB of one kind of character: no recursion, no limit of PCRE2, four times the time for four
+// times the bytes.
+TEST(TokenizerSpeedSlow, TenMegabytesOfOneKindAreLinearAndComeBack) {
+  // The fetched ones where they are: there is one for each kind of rule.
+  const auto tokenizers =
+      RealVocabularies({"gpt-2", "llama-spm", "deepseek-llm"},
+                       {"qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", "gemma-3-270m-q4_k_m.gguf",
+                        "tokenizers/tekken.gguf", "tokenizers/deepseek-v3.gguf"});
+  if (tokenizers.empty()) GTEST_SKIP() << "no shared data";
+  for (const auto& [name, tokenizer] : tokenizers) {
+    for (const char* unit : {"a", " ", "\n", "7", ".", "\u4E2D", "\U0001F600", "aB", "\u0301"}) {
+      const std::string text = Repeat(unit, 10'000'000);
+      const std::string_view four = std::string_view(text).substr(0, 4'000'000);
+      const std::string_view one = std::string_view(text).substr(0, 1'000'000);
+      double ratio = 8;
+      for (int i = 0; i < 3 && ratio >= 8; ++i) {
+        const double one_seconds = EncodeSeconds(tokenizer, one);
+        ratio = EncodeSeconds(tokenizer, four) / one_seconds;
+      }
+      EXPECT_LT(ratio, 8) << name << " " << unit;
+      const auto ids = tokenizer.Encode(text, EncodeOptions{});
+      ASSERT_TRUE(ids.ok()) << name << " " << unit << ids.status().message();
+      const auto decoded = Decode(tokenizer, *ids);
+      ASSERT_TRUE(decoded.ok());
+      EXPECT_TRUE(*decoded == text) << name << " " << unit;
+    }
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace quire

@@ -86,6 +86,20 @@ TEST(Tokenizer, BosAndEosComeWhereTheVocabularyAddsThem) {
   EXPECT_EQ(MustEncode(spm, "hello", {.add_special = true}).front(), 1);
 }
 
+TEST(Tokenizer, BosIsTheDefaultOfSomePretokenizersAndTheFileDecides) {
+  for (const char* pre : {"llama-bpe", "tekken"}) {
+    Vocabulary vocabulary = SmallBpeVocabulary();
+    vocabulary.pre = pre;
+    EXPECT_THAT(MustEncode(MustCreate(vocabulary), "a", {.add_special = true}),
+                ElementsAre(*vocabulary.bos, 'a'));
+    vocabulary.add_bos = false;
+    EXPECT_THAT(MustEncode(MustCreate(vocabulary), "a", {.add_special = true}), ElementsAre('a'));
+  }
+  Vocabulary vocabulary = SmallBpeVocabulary();
+  vocabulary.pre = "qwen2";
+  EXPECT_THAT(MustEncode(MustCreate(vocabulary), "a", {.add_special = true}), ElementsAre('a'));
+}
+
 TEST(Tokenizer, TextOfAMessageNeverBecomesAControlToken) {
   const Tokenizer tokenizer = MustCreate(SmallBpeVocabulary());
   const TokenId start = *tokenizer.bos(), end = *tokenizer.eos();
@@ -227,6 +241,45 @@ TEST(Tokenizer, KnownTroublesOfRealVocabularies) {
     if (!path) GTEST_SKIP() << "no shared data";
     EXPECT_EQ(MustEncode(MustCreate(VocabularyOfGguf(*path)), c.text, c.options), c.ids) << c.text;
   }
+}
+
+// TOK-08. A word after a special token gets the same ids as alone.
+TEST(Tokenizer, AWordAfterASpecialTokenIsCutAsAlone) {
+  const auto path = SharedData("tokenizer/ggml-vocab-llama-spm.gguf");
+  if (!path) GTEST_SKIP() << "no shared data";
+  const Tokenizer llama = MustCreate(VocabularyOfGguf(*path));
+  EXPECT_THAT(MustEncode(llama, "user"), ElementsAre(1404));
+  EXPECT_THAT(MustEncode(llama, "</s>user", {.parse_special = true}), ElementsAre(2, 1404));
+  // User-defined tokens cut every text.
+  const Tokenizer small = MustCreate(SmallSpmVocabulary());
+  std::vector<TokenId> expected = MustEncode(small, "@@");
+  for (const TokenId id : MustEncode(small, "hello")) expected.push_back(id);
+  EXPECT_EQ(MustEncode(small, "@@hello"), expected);
+}
+
+// TOK-07. No space after a special token where the vocabulary says so.
+TEST(Tokenizer, WithoutASpacePrefixNoSpaceFollowsASpecialToken) {
+  Vocabulary vocabulary = SmallSpmVocabulary();
+  vocabulary.add_space_prefix = false;
+  const Tokenizer tokenizer = MustCreate(vocabulary);
+  const auto ids = MustEncode(tokenizer, "<s>hell</s>", {.parse_special = true});
+  ASSERT_EQ(ids.size(), 3u);
+  EXPECT_EQ(tokenizer.Text(ids[1]), "hell");
+}
+
+// The ids are llama.cpp's.
+TEST(Tokenizer, Phi3DropsWhiteSpaceAfterItsSpecialTokens) {
+  const auto path = SharedData("tokenizer/ggml-vocab-phi-3.gguf");
+  if (!path) GTEST_SKIP() << "no shared data";
+  Vocabulary vocabulary = VocabularyOfGguf(*path);
+  vocabulary.drops_space_after_special = true;
+  const Tokenizer tokenizer = MustCreate(vocabulary);
+  const EncodeOptions special = {.parse_special = true};
+  EXPECT_THAT(MustEncode(tokenizer, "<|user|>\nHi there<|end|>\n<|assistant|>\n", special),
+              ElementsAre(32010, 6324, 727, 32007, 32001));
+  EXPECT_THAT(
+      MustEncode(tokenizer, "<s> a<unk> b</s> \t\n c<|endoftext|>  d<|end|> \u00A0e", special),
+      ElementsAre(1, 29871, 263, 0, 29871, 289, 2, 274, 32000, 259, 270, 32007, 20246, 29872));
 }
 
 // TOK-05.

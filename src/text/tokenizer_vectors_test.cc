@@ -85,6 +85,24 @@ INSTANTIATE_TEST_SUITE_P(All, LlamaCppVectors,
                          testing::Values("llama-spm", "phi-3", "gpt-2", "mpt", "starcoder",
                                          "refact", "falcon", "deepseek-coder", "deepseek-llm"));
 
+// Their vocabularies lie with the fetched models; tools/make_tokenizer_peers.py makes the second.
+class LlamaCppVectorsByCommand
+    : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(LlamaCppVectorsByCommand, AreMet) {
+  const auto& [name, model] = GetParam();
+  const auto vocabulary = CachedModel(model);
+  if (!vocabulary) GTEST_SKIP() << "by command: no " << model;
+  const auto vectors = SharedData("tokenizer/vectors");
+  if (!vectors) GTEST_SKIP() << "no shared data";
+  ExpectVectors(*vocabulary, *vectors + "/ggml-vocab-" + name + ".gguf");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LlamaCppVectorsByCommand,
+                         testing::Values(std::pair("qwen2",
+                                                   "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"),
+                                         std::pair("llama-bpe", "tokenizers/llama-bpe.gguf")));
+
 struct Count {
   const char* vocabulary;
   size_t num_tokens;  // with BOS where the vocabulary adds one; TOK-14

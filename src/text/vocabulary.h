@@ -56,6 +56,9 @@ struct Vocabulary {
   std::optional<bool> add_eos;
   std::optional<bool> add_space_prefix;
 
+  // White space right after a special token is no text (Phi-3; its file does not say so).
+  bool drops_space_after_special = false;
+
   std::optional<std::string> chat_template;  // text/jinja renders it
 
   std::shared_ptr<const void> owner;

@@ -1,8 +1,5 @@
 // The engine against llama.cpp on the models of models/rplus of the shared data (its README says
 // how they were made), of every architecture that runs, as F32 and quantised.
-//
-// A file with a weight type that is not supported yet is skipped with that reason, and runs as soon
-// as IsSupported says so.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,8 +38,6 @@ class Rplus : public ::testing::TestWithParam<const char*> {
   void SetUp() override {
     golden_ = RplusModel(GetParam());
     if (!golden_) GTEST_SKIP() << kNoSharedData;
-    const std::string type = UnsupportedTypeOf(golden_->path);
-    if (!type.empty()) GTEST_SKIP() << "weight type " << type << " is not supported yet";
   }
   std::optional<GoldenModel> golden_;
 };

@@ -6,7 +6,7 @@ namespace quire {
 namespace {
 
 // 50 rows are three panels and a part of one; 1,056 columns are 33 blocks of 32.
-constexpr int kNumOutputs = 50, kNumColumns = 1056, kNumRows = 5;
+constexpr int kNumOutputs = 50, kNumColumns = 1280, kNumRows = 5;
 
 void DigestProducts(InstructionSet set, WeightType type) {
   const LinearKernels& kernels = GetLinearKernels(set);
@@ -24,7 +24,7 @@ void DigestProducts(InstructionSet set, WeightType type) {
   for (const bool int8 : {false, true}) {
     if (int8 && !TakesInt8(type)) continue;
     if (int8) {
-      x.int8 = buffer.Rows(kNumColumns);
+      x.int8 = buffer.Rows(kNumRows, kNumColumns);
       kernels.quantise_rows(rows.data(), kNumColumns, 0, kNumRows, x.int8);
     }
     Digest digest;
@@ -44,14 +44,14 @@ void DigestQuantisedRows(InstructionSet set) {
   std::mt19937 rng(5);
   const auto rows = UniformFloats(rng, size_t{kNumRows} * kNumColumns, -3.0f, 3.0f);
   Int8Buffer buffer(kNumRows, kNumColumns);
-  const Int8Rows out = buffer.Rows(kNumColumns);
+  const Int8Rows out = buffer.Rows(kNumRows, kNumColumns);
   GetLinearKernels(set).quantise_rows(rows.data(), kNumColumns, 0, kNumRows, out);
   const size_t num_blocks = rows.size() / kActivationBlock;
   Digest digest;
   digest.AddAll(std::span(out.codes, rows.size()));
-  digest.AddAll(std::span(out.wide, rows.size()));
   digest.AddAll(std::span(out.scales, num_blocks));
   digest.AddAll(std::span(out.sums, num_blocks));
+  digest.AddAll(std::span(out.half_sums, num_blocks));
   digest.AddAll(std::span(out.scaled_sums, num_blocks));
   PrintDigest("linear.quantise_rows", set, digest);
 }
@@ -91,8 +91,7 @@ void DigestRowKernels(InstructionSet set) {
 }  // namespace
 
 void DigestLinear(InstructionSet set) {
-  for (WeightType type : AllWeightTypes())
-    if (IsSupported(type)) DigestProducts(set, type);
+  for (WeightType type : AllWeightTypes()) DigestProducts(set, type);
   DigestQuantisedRows(set);
   DigestRowKernels(set);
 }

@@ -165,8 +165,6 @@ class PurityOf : public ::testing::TestWithParam<const char*> {};
 TEST_P(PurityOf, QuantisedArchitectures) {
   const auto path = SharedData("models/rplus/" + std::string(GetParam()) + ".gguf");
   if (!path) GTEST_SKIP() << "no shared data on this machine";
-  const std::string type = UnsupportedTypeOf(*path);
-  if (!type.empty()) GTEST_SKIP() << "weight type " << type << " is not supported yet";
   ExpectPure(Purity(*path, kForms[3], Tokens(90, 256)), /*portable_count=*/70);
 }
 

@@ -216,14 +216,6 @@ std::optional<GoldenModel> RplusModel(const std::string& name) {
   QUIRE_CHECK(false);
 }
 
-std::string UnsupportedTypeOf(const std::string& path) {
-  const auto file = GgufFile::Open(path);
-  QUIRE_CHECK(file.ok());
-  for (const GgufTensor& tensor : file->header().tensors())
-    if (!IsSupported(tensor.type)) return std::string(WeightTypeName(tensor.type));
-  return "";
-}
-
 void SetTinyTensor(GgufWriter& writer, const std::string& name, std::vector<uint64_t> dims) {
   uint64_t count = 1;
   for (const uint64_t dim : dims) count *= dim;

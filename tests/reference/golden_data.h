@@ -110,9 +110,6 @@ std::vector<GoldenModel> GoldenModels();
 // One of models/rplus of the shared data; nothing if there is no such folder.
 std::optional<GoldenModel> RplusModel(const std::string& name);
 
-// The first weight type of the file's tensors that no product takes yet, or "".
-std::string UnsupportedTypeOf(const std::string& path);
-
 // A tiny model of tests/data/models/tiny.json, whose weights are a hash of name and index.
 struct TinyModel {
   std::string name;
