@@ -35,10 +35,7 @@ Status GgufFile::OpenParts(GgufPart given) {
         "-{:05}-of-{:05}.gguf, by which the other parts are found beside it",
         path_, place->number + 1, place->count, place->number + 1, place->count);
   for (int i = 0; i < place->count; ++i) {
-    if (i == place->number) {
-      parts_.push_back(std::move(given));
-      continue;
-    }
+    if (i == place->number) continue;
     const std::string path = PartPath(path_, i);
     StatusOr<GgufPart> part = GgufPart::Open(path);
     if (part.status().code() == StatusCode::kNotFound)
@@ -47,6 +44,7 @@ Status GgufFile::OpenParts(GgufPart given) {
     if (!part.ok()) return part.status();
     parts_.push_back(std::move(part).value());
   }
+  parts_.insert(parts_.begin() + place->number, std::move(given));
   return OkStatus();
 }
 

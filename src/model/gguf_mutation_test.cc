@@ -10,7 +10,7 @@ namespace quire {
 namespace {
 
 constexpr uint64_t kDataBytes = uint64_t{1} << 40;
-constexpr int kNumMutants = 8'000;
+constexpr int kNumMutants = 4'000;
 
 // Calls exercise(bytes) for many mutants; it says how far they came.
 template <class Exercise>

@@ -11,16 +11,15 @@ void WindowPlan::Build(std::span<const SequenceRows> sequences, int num_threads)
   merge_of_item_.assign(plan_.num_items(), -1);
   // The parts of a merge item follow each other, in the order of the merge items; its states begin
   // where those of its first part do.
-  int merge = -1;
+  size_t num_begun = 0;  // merge items
   for (size_t i = 0; i < merge_of_item_.size(); ++i) {
     const AttentionItem& item = plan_.items()[i];
     if (!item.is_partial) continue;
-    const auto next = static_cast<size_t>(merge + 1);
-    if (next < merges_.size() &&
-        plan_.merge_items()[next].workspace_offset == item.workspace_offset)
-      ++merge;
-    merge_of_item_[i] = merge;
-    ++merges_[static_cast<size_t>(merge)].num_parts;
+    if (num_begun < merges_.size() &&
+        plan_.merge_items()[num_begun].workspace_offset == item.workspace_offset)
+      ++num_begun;
+    merge_of_item_[i] = static_cast<int>(num_begun) - 1;
+    ++merges_[num_begun - 1].num_parts;
   }
 }
 

@@ -1,6 +1,9 @@
 // The engine with f32 activations against llama.cpp on small random models (tests/data/models, how
 // they were made: goldens.json there) and on the tiny ones (tiny.json: a double reference).
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <fstream>
 
 #include "base/test_data.h"
 #include "reference/engine_fixture.h"
@@ -70,6 +73,24 @@ TEST(RandomModels, MeetTheTinyGoldens) {
         Compare(PickRows<float>(logits, tiny.positions, tiny.vocab_size), tiny.logits);
     EXPECT_LE(difference.nmse, 1e-10) << tiny.name << ": " << difference;
   }
+}
+
+// Given any of its parts.
+TEST(RandomModels, AreTheSameWhenSplitOverFiles) {
+  const TinyModel tiny = FindTinyModel("gemma3");
+  const std::vector<float> want =
+      ComputeLogits(*LoadEngine(tiny.writer, ExactOptions()), tiny.tokens);
+  const TemporaryFolder folder;
+  std::vector<std::string> paths;
+  for (const GgufWriter& part : tiny.writer.Split(3)) {
+    const Bytes bytes = part.File();
+    paths.push_back(folder.path() + fmt::format("/m-{:05}-of-00003.gguf", paths.size() + 1));
+    std::ofstream(paths.back(), std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+  }
+  for (const std::string& path : paths)
+    EXPECT_EQ(ComputeLogits(*LoadEngine(path, ExactOptions()), tiny.tokens), want) << path;
 }
 
 // 146 keys, some of them 0 for "not set", biases, .scale factors; padding of no vocabulary.

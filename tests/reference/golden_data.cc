@@ -157,6 +157,16 @@ TemporaryFile::~TemporaryFile() {
   std::filesystem::remove(path_, ignored);
 }
 
+TemporaryFolder::TemporaryFolder()
+    : path_((std::filesystem::temp_directory_path() / "quire-test-XXXXXX").string()) {
+  QUIRE_CHECK(mkdtemp(path_.data()) != nullptr);
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
 Difference Compare(std::span<const double> got, std::span<const double> want) {
   QUIRE_CHECK(got.size() == want.size() && !want.empty());
   double error = 0, norm = 0, max_abs = 0;

@@ -34,6 +34,19 @@ class TemporaryFile {
   std::string path_;
 };
 
+// An empty folder of our own, removed with what is in it when this dies.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder();
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 // How far `got` is from `want`. NaN anywhere gives NaN or infinity, which no bound admits.
 struct Difference {
   double max_abs = 0;  // max |got - want|
