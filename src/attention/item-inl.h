@@ -12,6 +12,7 @@
 #include "attention/kernels.h"
 #include "attention/state-inl.h"
 #include "attention/tile-inl.h"
+#include "attention/tiling.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace quire {
@@ -45,30 +46,6 @@ HWY_INLINE void WidenNarrow(const T* from, size_t width, uint32_t first, uint32_
       to[token * 16 + c] = x;
     }
 }
-
-// How an item's query rows are cut into tiles of up to kTileRows rows, in blocks that each hold the
-// query rows of the same positions.
-struct Tiling {
-  uint32_t num_blocks;
-  uint32_t parts;       // tiles of a block
-  uint32_t block_rows;  // item rows (positions) of all blocks together
-
-  // Where all rows see the whole step, positions do not matter: one block.
-  static Tiling Whole(uint32_t num_rows, uint32_t group) {
-    return {1, (num_rows * group + kTileRows - 1) / kTileRows, num_rows};
-  }
-  // Else rows of a tile should see the same keys: a position's rows in equal parts (with AVX2 tiles
-  // of four rows are as fast as tiles of six), or, where they are few, those of several positions.
-  static Tiling ByPosition(uint32_t num_rows, uint32_t group) {
-    if (group >= 4)
-      return {num_rows, group % 4 == 0 ? group / 4 : (group + kTileRows - 1) / kTileRows, num_rows};
-    const uint32_t positions = kTileRows / group;
-    return {(num_rows + positions - 1) / positions, 1, num_rows};
-  }
-  uint32_t FirstRow(uint32_t block) const {
-    return static_cast<uint32_t>(uint64_t{block} * block_rows / num_blocks);
-  }
-};
 
 class ItemWalk {
  public:

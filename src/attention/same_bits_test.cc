@@ -70,6 +70,8 @@ const TestCase kCases[] = {
      .v_codec = KvCodec::kF32},
     {.group_size = 5, .head_dim_k = 16, .head_dim_v = 33, .k_codec = KvCodec::kF32},
     {.group_size = 1, .head_dim_k = 16, .head_dim_v = 16, .window = 3},
+    // A tile of whole steps holds rows that saw the step before and rows that did not.
+    {.page_size = 16, .group_size = 4, .head_dim_k = 32, .head_dim_v = 32, .window = 100},
 };
 
 // Positions around the start, and around the first boundary between splits.

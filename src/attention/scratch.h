@@ -15,8 +15,8 @@ namespace quire {
 // Query rows that one pass over a page serves: 6 rows x 2 vectors fill AVX2's registers.
 inline constexpr uint32_t kTileRows = 6;
 
-// Floats from one row of scores to the next: a split and a cache line, which holds the sum of a
-// step's weights, so that rows do not fall into the same set of the L1 cache.
+// Floats from one row of scores to the next: a split and a cache line, so that rows do not fall
+// into the same set of the L1 cache.
 inline constexpr uint32_t kScoreStride = kSplitTokens + 16;
 
 struct ScratchLayout {
