@@ -112,8 +112,6 @@ TEST_P(GreedyQuantised, AnswersAsTheReferenceUpToANarrowGap) {
   const Json prompts = Prompts(name.substr(0, name.rfind('-')) + "-f32");  // the same tokenizer
   if (prompts.is_null()) GTEST_SKIP() << kNoSharedData;
   const std::string path = *Model(name);
-  const std::string type = UnsupportedTypeOf(path);
-  if (!type.empty()) GTEST_SKIP() << "weight type " << type << " is not supported yet";
   const auto reference = ReferenceModel::Load(path);
   ASSERT_TRUE(reference.ok()) << reference.status().message();
   const auto engine = LoadEngine(path, QuantisedOptions(GetParam().activations));
