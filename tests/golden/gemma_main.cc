@@ -24,11 +24,7 @@ constexpr double kLeastGap = 0.3;
 class Gemma : public ::testing::Test {
  protected:
   void SetUp() override {
-    const char* path = std::getenv("QUIRE_GEMMA");
-    if (path != nullptr)
-      path_ = path;
-    else
-      path_ = CachedModel("gemma-3-270m-q4_k_m.gguf").value_or("");
+    path_ = CachedModel("gemma-3-270m-q4_k_m.gguf").value_or("");
     if (path_.empty()) GTEST_SKIP() << "no gemma-3-270m in the cache: see tools/test_gemma.sh";
     text_ = SharedData("text/wiki.test.raw").value_or("");
     if (text_.empty()) GTEST_SKIP() << "no shared data on this machine";

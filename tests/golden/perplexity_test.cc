@@ -61,7 +61,6 @@ void ExpectPerplexity(const Run& run) {
           : SharedData("models/" + name.substr(0, name.rfind('-')) + "/" + name + ".gguf");
   if (!path) GTEST_SKIP() << "no SmolLM2 in the cache: tools/fetch_model.sh fetches it";
 
-
   EngineOptions options = ExactOptions();
   options.activations = run.activations;
   options.kv_codec = run.kv_codec;
