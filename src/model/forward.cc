@@ -287,11 +287,12 @@ class ForwardPass::Step {
     const auto activate = architecture_.activation == Activation::kGeluGate ? linear_.gelu_multiply
                                                                             : linear_.silu_multiply;
     const int num_panels = layer.ffn_gate.matrix.num_panels();
-    const int units = NumItems(items_.PanelsPerItem(layer.ffn_gate.matrix) / 2, kUnit);
-    const int per_item = std::max(1, units) * kUnit;
-    team.ForEach(NumItems(num_panels, per_item), [&](uint32_t item) {
-      const int begin = static_cast<int>(item) * per_item;
-      const int end = std::min(begin + per_item, num_panels);
+    const int num_units = NumItems(num_panels, kUnit);
+    const int64_t unit_bytes =
+        kUnit * (layer.ffn_gate.matrix.panel_bytes() + layer.ffn_up.matrix.panel_bytes());
+    team.ForEach(items_.CountOf(num_units, unit_bytes), [&](uint32_t item) {
+      const auto [first_unit, last_unit] = items_.RangeOf(num_units, unit_bytes, item);
+      const int begin = first_unit * kUnit, end = std::min(last_unit * kUnit, num_panels);
       for (const Product& product : {gate, up})
         items_.MultiplyPanels(x, 0, num_rows_, product, begin, end);
       const int first = begin * PackedMatrix::kPanelRows;
