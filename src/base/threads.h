@@ -6,6 +6,9 @@
 //
 // A wait spins for some 20 us and then sleeps in the kernel.
 //
+// A team may spare workers: while other processes take the cores, fewer of its workers take part in
+// a job (base/worker_limit.h). Those left out sleep.
+//
 // Threading: Run is called by one thread at a time. ForEach, Barrier: by every worker of the job,
 // in the same order.
 #pragma once
@@ -15,6 +18,8 @@
 #include <thread>
 #include <type_traits>
 #include <vector>
+
+#include "base/worker_limit.h"
 
 namespace quire {
 
@@ -35,19 +40,23 @@ class DoneCounter {
   alignas(64) std::atomic<uint32_t> count_{0};
 };
 
+// Who takes part in a job: always all workers, or fewer while others take the cores.
+enum class Workers { kAll, kSpared };
+
 class ThreadTeam {
  public:
-  // num_threads >= 1, the caller included. Throws std::system_error, as std::thread does, if the
-  // system refuses a thread.
-  explicit ThreadTeam(int num_threads);
+  // num_threads in 1 to kMostThreads, the caller included. Throws std::system_error, as std::thread
+  // does, if the system refuses a thread.
+  static constexpr int kMostThreads = 4095;
+  explicit ThreadTeam(int num_threads, Workers workers = Workers::kAll);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   int num_threads() const { return num_threads_; }
 
-  // Runs job(worker) on all workers, worker in [0, num_threads), and returns when all are done.
-  // Allocates nothing.
+  // Runs job(worker) on the workers, worker in [0, num_threads), and returns when all are done.
+  // With Workers::kSpared the first few of them may be all. Allocates nothing.
   template <class Job>
   void Run(Job&& job) {
     using Plain = std::remove_reference_t<Job>;
@@ -59,7 +68,7 @@ class ThreadTeam {
   // all are done. What the items wrote is then visible to all workers.
   template <class Item>
   void ForEach(uint32_t num_items, Item&& item) {
-    if (num_threads_ == 1) {
+    if (num_active_ == 1) {
       for (uint32_t i = 0; i < num_items; ++i) item(i);
       return;
     }
@@ -76,15 +85,25 @@ class ThreadTeam {
   using ErasedJob = void (*)(void* job, int worker);
   void RunErased(ErasedJob call, void* job);
   void WorkerLoop(int worker);
+  // Tells the workers of the next job, or that there is none.
+  void Publish(int num_active);
   void Stop();
 
+  // Calls the job and keeps what part of its time the worker was ready and did not run.
+  void CallMeasured(int worker);
+
   const int num_threads_;
+  const Workers workers_;
   std::vector<std::thread> threads_;
   ErasedJob call_ = nullptr;
   void* job_ = nullptr;
-  bool stopping_ = false;
+  int num_active_ = 1;              // in this job; written while no other worker runs one
+  std::vector<double> lost_parts_;  // of each worker, in this job
+  WorkerLimit limit_;
 
-  alignas(64) std::atomic<int> job_number_{0};
+  // Number of the job and, in the low 12 bits, how many workers take part; 0: stop. One word, so
+  // that a worker that was left out cannot mix two jobs up.
+  alignas(64) std::atomic<uint32_t> job_word_{0};
   alignas(64) std::atomic<uint32_t> next_item_{0};
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<int> generation_{0};

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <thread>
 #include <vector>
 
 #include "base/machine.h"
@@ -40,6 +42,41 @@ TEST(ThreadTeam, EachWorkerRunsTheJob) {
   std::vector<std::atomic<int>> ran(4);
   team.Run([&](int worker) { ran[worker].fetch_add(1); });
   for (auto& count : ran) EXPECT_EQ(count.load(), 1);
+}
+
+// Beside busy threads a team that spares workers leaves some out and takes them back: no item is
+// lost or done twice on the way.
+TEST(ThreadTeam, SparedWorkersMissNoJob) {
+  ThreadTeam team(4, Workers::kSpared);
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> neighbours;
+  for (int i = 0; i < 4; ++i)
+    neighbours.emplace_back([&] {
+      while (!stop.load(std::memory_order_relaxed)) {
+      }
+    });
+  std::vector<std::atomic<int>> counts(64);
+  std::atomic<int> fewest = 4;
+  constexpr int kJobs = 300;
+  for (int job = 0; job < kJobs; ++job) {
+    std::atomic<int> workers = 0;
+    team.Run([&](int) {
+      ++workers;
+      team.ForEach(64, [&](uint32_t i) {
+        volatile uint32_t work = 0;
+        for (uint32_t n = 0; n < 5000; ++n) work = work + n;
+        ++counts[i];
+      });
+    });
+    EXPECT_GE(workers, 1);
+    fewest = std::min(fewest.load(), workers.load());
+  }
+  stop = true;
+  for (std::thread& neighbour : neighbours) neighbour.join();
+  for (auto& count : counts) EXPECT_EQ(count.load(), kJobs);
+  if (UsableCores() <= 4) {
+    EXPECT_LT(fewest, 4);
+  }
 }
 
 TEST(ThreadTeam, NoItemsIsFine) {

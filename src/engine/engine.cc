@@ -58,7 +58,7 @@ void Sequence::Truncate(size_t length) {
 }
 
 struct Engine::Parts {
-  explicit Parts(int num_threads) : team(num_threads) {}
+  explicit Parts(int num_threads) : team(num_threads, Workers::kSpared) {}
 
   ThreadTeam team;
   std::unique_ptr<PagePool> pool;
