@@ -34,14 +34,15 @@ class KernelBench {
       ProductMeter products(options_.instruction_set, num_threads);
       for (const ProductTest& test : products_) {
         QUIRE_ASSIGN_OR_RETURN(const ProductSpeed speed, products.Measure(test, kRepetitions));
-        Add(NameOf(test), num_threads, speed.macs_per_second, speed.of_read_roof, speed.of_peak);
+        Add(NameOf(test), num_threads, speed.macs_per_second, speed.of_read_roof, speed.of_peak,
+            speed.read_bytes_per_second);
       }
       AttentionMeter attention(options_.instruction_set, num_threads);
       for (const AttentionTest& test : attention_) {
         if (num_threads > 1 && !test.in_memory) continue;
         QUIRE_ASSIGN_OR_RETURN(const AttentionSpeed speed, attention.Measure(test, kRepetitions));
         Add("attention " + NameOf(test), num_threads, speed.macs_per_second, speed.of_read_roof,
-            speed.of_fma_peak);
+            speed.of_fma_peak, speed.read_bytes_per_second);
       }
       if (options_.num_threads == 1) break;
     }
@@ -91,11 +92,12 @@ class KernelBench {
   }
 
   void Add(const std::string& kernel, int num_threads, double macs_per_second, double of_read_roof,
-           double of_peak) {
+           double of_peak, double read_bytes_per_second) {
     results_.push_back({{"kernel", kernel},
                         {"threads", num_threads},
                         {"giga_ops_per_second", 2e-9 * macs_per_second},
                         {"of_read_roof", of_read_roof},
+                        {"read_roof_gigabytes_per_second", 1e-9 * read_bytes_per_second},
                         {"of_arithmetic_peak", of_peak}});
   }
 
@@ -120,14 +122,16 @@ StatusOr<int> RunKernelBench(const EngineFlags& flags, int num_threads, bool all
   }
   fmt::print("{}; each kernel beside its ceilings, {} repetitions\n\n",
              InstructionSetName(engine->options().instruction_set), kRepetitions);
-  fmt::print("{:<46}{:>8}{:>10}{:>14}{:>10}\n", "kernel", "threads", "GOP/s", "of read roof",
-             "of peak");
+  fmt::print("{:<46}{:>8}{:>10}{:>10}{:>14}{:>12}\n", "kernel", "threads", "GOP/s", "of peak",
+             "of read roof", "roof, GB/s");
   for (const Json& row : results) {
     const double read = row["of_read_roof"].get<double>();
-    fmt::print("{:<46}{:>8}{:>10.1f}{:>14}{:>10.2f}\n", row["kernel"].get<std::string>(),
-               row["threads"].get<int>(), row["giga_ops_per_second"].get<double>(),
-               read == 0 ? "-" : fmt::format("{:.2f}", read),
-               row["of_arithmetic_peak"].get<double>());
+    fmt::print(
+        "{:<46}{:>8}{:>10.1f}{:>10.2f}{:>14}{:>12}\n", row["kernel"].get<std::string>(),
+        row["threads"].get<int>(), row["giga_ops_per_second"].get<double>(),
+        row["of_arithmetic_peak"].get<double>(), read == 0 ? "-" : fmt::format("{:.2f}", read),
+        read == 0 ? "-"
+                  : fmt::format("{:.1f}", row["read_roof_gigabytes_per_second"].get<double>()));
   }
   fmt::print(
       "\nA kernel is bound by the larger of the two. Read roof: a plain read of the same bytes; "
