@@ -191,15 +191,19 @@ CommandBody AddBenchCommand(CLI::App& app) {
   command->add_option("-r,--repetitions", flags->repetitions, "Repetitions after a warm-up");
   command->add_flag("--no-kv-cache", flags->no_kv_cache,
                     "One token at each depth of -d, with the cache and by computing all again");
-  command->add_flag("--kernels", flags->kernels,
-                    "Each kernel on its own, as a share of what memory or arithmetic allows");
+  command->add_flag(
+      "--kernels", flags->kernels,
+      "Each kernel on its own, as a share of what memory or arithmetic allows; needs no MODEL");
   command->add_flag("--all-shapes", flags->all_shapes,
                     "With --kernels: every weight type, more head sizes, depths and page sizes");
   command->add_flag("--json", flags->json, "Print a JSON list");
+  command->get_option("MODEL")->required(false);  // by us: not with --kernels
   return [flags, command]() -> StatusOr<int> {
     if (flags->no_kv_cache && command->count("-d") == 0) flags->depths = {64, 128, 256, 512};
     if (flags->kernels)
       return RunKernelBench(flags->engine, flags->threads.front(), flags->all_shapes, flags->json);
+    if (flags->engine.model_path.empty())
+      return InvalidArgument("MODEL is required; only --kernels runs without one");
     return RunBench(*flags);
   };
 }

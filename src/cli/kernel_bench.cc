@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attention/measure.h"
+#include "base/machine.h"
 #include "linear/measure.h"
 
 namespace quire {
@@ -19,13 +20,16 @@ constexpr int kRepetitions = 7;
 
 class KernelBench {
  public:
-  KernelBench(const Engine& engine, bool all_shapes)
-      : shape_(engine.model().shape()),
-        options_(engine.options()),
+  // options: instruction set, threads (not 0), and the forms of a model's own tests.
+  KernelBench(const EngineOptions& options, bool all_shapes)
+      : options_(options),
         products_(ProductTests(all_shapes)),
-        attention_(AttentionTests(all_shapes)) {
-    AddOwnTypes(engine.model().weights());
-    AddOwnShape(attention_);
+        attention_(AttentionTests(all_shapes)) {}
+
+  // The weight types and heads of a model, unless they are there already.
+  void AddOwn(const Model& model) {
+    AddOwnTypes(model.weights());
+    AddOwnShape(model.shape());
   }
 
   // With one thread, and with all. In cache, threads of attention do not share: one is enough.
@@ -50,7 +54,7 @@ class KernelBench {
   }
 
  private:
-  // Products of the types and the activation form of the model, unless they are there already.
+  // In the activation form of the options.
   void AddOwnTypes(const ModelWeights& weights) {
     const auto add = [&](const LinearLayer& layer) {
       for (const int num_rows : {1, 8, 64}) {
@@ -69,14 +73,13 @@ class KernelBench {
     add(weights.output);
   }
 
-  // The tests of the model's own heads, unless they are there already.
-  void AddOwnShape(std::vector<AttentionTest>& tests) const {
+  void AddOwnShape(const ModelShape& shape) {
     AttentionTest own = {
-        .head_dim = static_cast<uint32_t>(shape_.head_dim_k),
-        .group_size = static_cast<uint32_t>(shape_.num_q_heads / shape_.num_kv_heads),
+        .head_dim = static_cast<uint32_t>(shape.head_dim_k),
+        .group_size = static_cast<uint32_t>(shape.num_q_heads / shape.num_kv_heads),
         .page_size = options_.page_size,
         .codec = options_.kv_codec};
-    for (const AttentionTest& test : tests)
+    for (const AttentionTest& test : attention_)
       if (test.head_dim == own.head_dim && test.group_size == own.group_size &&
           test.page_size == own.page_size && test.codec == own.codec)
         return;
@@ -84,11 +87,11 @@ class KernelBench {
       own.num_rows = 64;
       own.depth = depth;
       own.in_memory = false;
-      tests.push_back(own);
+      attention_.push_back(own);
     }
     own.num_rows = 1;
     own.in_memory = true;
-    tests.push_back(own);
+    attention_.push_back(own);
   }
 
   void Add(const std::string& kernel, int num_threads, double macs_per_second, double of_read_roof,
@@ -101,8 +104,7 @@ class KernelBench {
                         {"of_arithmetic_peak", of_peak}});
   }
 
-  const ModelShape& shape_;
-  const EngineOptions& options_;
+  const EngineOptions options_;
   std::vector<ProductTest> products_;
   std::vector<AttentionTest> attention_;
   Json results_ = Json::array();
@@ -114,14 +116,20 @@ StatusOr<int> RunKernelBench(const EngineFlags& flags, int num_threads, bool all
                              bool json) {
   EngineFlags with_threads = flags;
   with_threads.num_threads = num_threads;
-  QUIRE_ASSIGN_OR_RETURN(const auto engine, LoadEngine(with_threads));
-  QUIRE_ASSIGN_OR_RETURN(const Json results, KernelBench(*engine, all_shapes).Run());
+  QUIRE_ASSIGN_OR_RETURN(EngineOptions options, ToEngineOptions(with_threads));
+  if (options.num_threads == 0) options.num_threads = UsableCores();
+  KernelBench bench(options, all_shapes);
+  if (!flags.model_path.empty()) {
+    QUIRE_ASSIGN_OR_RETURN(const auto engine, LoadEngine(with_threads));
+    bench.AddOwn(engine->model());
+  }
+  QUIRE_ASSIGN_OR_RETURN(const Json results, bench.Run());
   if (json) {
     fmt::print("{}\n", results.dump(2));
     return 0;
   }
   fmt::print("{}; each kernel beside its ceilings, {} repetitions\n\n",
-             InstructionSetName(engine->options().instruction_set), kRepetitions);
+             InstructionSetName(options.instruction_set), kRepetitions);
   fmt::print("{:<46}{:>8}{:>10}{:>10}{:>14}{:>12}\n", "kernel", "threads", "GOP/s", "of peak",
              "of read roof", "roof, GB/s");
   for (const Json& row : results) {

@@ -1,5 +1,6 @@
 // `quire bench --kernels`: each kernel on its own: products of the common weight types, attention
-// at the head sizes that models have, and the model's own of both.
+// at the head sizes that models have, and the
+// model's own of both if one is given.
 #pragma once
 
 #include "base/status.h"

@@ -1,8 +1,8 @@
 // The integer sums of one block of 32 for some rows of activations: 16 lanes of s32 a row.
 //
 // Kind says what a type asks of the products, so that types of one kind share their code:
-//   kMaxCode   AVX2 adds byte products in s16, which holds 16 of them up to 15, 8 up to 31, 4 up to
-//              63; above that both sides are s16. With byte dots it does not matter, and is 0.
+//   kMax       the largest code. AVX2 adds byte products in s16, which holds 16 of them up to 15, 8
+//              up to 31, 4 up to 63; above that both sides are s16. With byte dots it is 0.
 //   kHalves    two sums, each times an integer
 //   kMin       a minimum is to be added; types without one have an offset instead, except that
 //              s16 codes are signed already
