@@ -28,6 +28,7 @@ target_link_libraries(quire_flags INTERFACE Threads::Threads)
 target_compile_definitions(quire_flags INTERFACE
   HWY_DISABLED_TARGETS=\(HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL\) HWY_BROKEN_EMU128=1)
 if(QUIRE_SANITIZE)
+  target_compile_definitions(quire_flags INTERFACE QUIRE_SANITIZED)
   target_compile_options(quire_flags INTERFACE
     -fsanitize=${QUIRE_SANITIZE} -fno-sanitize-recover=all -g1)
   target_link_options(quire_flags INTERFACE -fsanitize=${QUIRE_SANITIZE})

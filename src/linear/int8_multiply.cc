@@ -21,7 +21,11 @@ namespace HWY_NAMESPACE {
 
 // Rows of a tile: 6 x 16 integer sums are 12 of the 16 AVX2 registers, 12 x 16 are 12 of 32 of
 // AVX-512. Portable code has none to fill.
+#if defined(QUIRE_SANITIZED)
+constexpr int kTileRows = 2;  // checked code of large tiles would take minutes to compile
+#else
 constexpr int kTileRows = HWY_TARGET == HWY_AVX3 ? 12 : HWY_TARGET == HWY_AVX2 ? 6 : 2;
+#endif
 constexpr int kFewRows = kTileRows < 4 ? kTileRows : 4;  // up to here the panel is read as it is
 constexpr int kChunkRows = 96;     // rows whose codes stay in L2 while the panels pass
 constexpr int kSpanBytes = 16384;  // of unpacked codes, half of L1
