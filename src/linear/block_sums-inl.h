@@ -61,7 +61,8 @@ struct PackedCodes {
     P::Step(codes, step, z);
   }
   static constexpr size_t XOffset(int step, int half) {
-    return static_cast<size_t>(K::kWords ? 8 * step + 4 * half : 4 * P::FourIndex(step, half));
+    const int four = K::kWords ? 2 * step + half : P::FourIndex(step, half);  // of bytes
+    return size_t{4} * static_cast<size_t>(four);
   }
 };
 
@@ -74,7 +75,7 @@ struct UnpackedCodes {
     z[1] = LoadLanes(codes + 128 * step + 64);
   }
   static constexpr size_t XOffset(int step, int half) {
-    return static_cast<size_t>(8 * step + 4 * half);
+    return size_t{4} * static_cast<size_t>(2 * step + half);
   }
 };
 template <class K>
