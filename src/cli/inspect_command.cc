@@ -139,11 +139,10 @@ void PrintText(const Json& report) {
   };
   rope("rope", shape["rope"]);
   if (shape.contains("windowed_rope")) rope("rope, windowed", shape["windowed_rope"]);
+  const auto pre = text(report["vocabulary"]["pre"]);
   line("vocabulary",
-       fmt::format(
-           "{} tokens, {}{}", text(report["vocabulary"]["num_tokens"]),
-           text(report["vocabulary"]["kind"]),
-           report["vocabulary"]["pre"] == "" ? "" : ", pre " + text(report["vocabulary"]["pre"])));
+       fmt::format("{} tokens, {}{}", text(report["vocabulary"]["num_tokens"]),
+                   text(report["vocabulary"]["kind"]), pre.empty() ? "" : ", pre " + pre));
   line("chat template", report["vocabulary"]["has_chat_template"].get<bool>() ? "yes" : "no");
   for (const auto& [name, total] : report["weights"].items())
     line(name == report["weights"].begin().key() ? "weights" : "",

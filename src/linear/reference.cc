@@ -164,7 +164,7 @@ float ReferenceInt8Dot(const FileMatrix& matrix, int row, const Int8Rows& x, int
     int32_t sum = 0, min_sum = 0;
     for (int i = 0; i < kActivationBlock; ++i) {
       const FileElement e = ElementAt(matrix, row, b * kActivationBlock + i);
-      const int32_t code = x.codes[at * kActivationBlock + static_cast<size_t>(i)];
+      const int8_t code = x.codes[at * kActivationBlock + static_cast<size_t>(i)];
       sum += e.sub_scale * static_cast<int32_t>(e.code) * code;
       min_sum += e.sub_min * code;
     }
