@@ -56,6 +56,13 @@ function(quire_tests name)
   find_package(GTest REQUIRED)
   add_executable(${name}_test ${arg_SOURCES})
   target_link_libraries(${name}_test PRIVATE ${arg_DEPS} quire_test_data GTest::gmock GTest::gtest_main)
+  if(arg_LABEL STREQUAL unit)
+    # All unit tests and nothing else: what a sanitised build is for.
+    if(NOT TARGET unit_tests)
+      add_custom_target(unit_tests)
+    endif()
+    add_dependencies(unit_tests ${name}_test)
+  endif()
 
   set(slow "")
   foreach(source IN LISTS arg_SOURCES)

@@ -121,7 +121,9 @@ TEST(TokenizerSpeed, OneLongWordCostsWhatItsBytesCost) {
     }
     before = seconds;
   }
-  EXPECT_LT(before, 1);
+#ifdef NDEBUG
+  EXPECT_LT(before, 1.0);  // four times what it takes
+#endif
 }
 
 #ifdef NDEBUG
