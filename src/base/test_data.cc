@@ -2,6 +2,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/check.h"
 
 namespace quire {
 namespace {
@@ -28,6 +32,14 @@ std::optional<std::string> CachedModel(const std::string& name) {
   const char* home = std::getenv("HOME");
   if (home == nullptr) return std::nullopt;
   return IfExists(std::filesystem::path(home) / ".cache/quire/models" / name);
+}
+
+std::string ReadTestFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  QUIRE_CHECK(file.good());
+  std::ostringstream contents;
+  contents << file.rdbuf();
+  return contents.str();
 }
 
 }  // namespace quire

@@ -16,4 +16,7 @@ std::optional<std::string> SharedData(const std::string& path);
 // The fetched model file NAME in ~/.cache/quire/models, or nothing.
 std::optional<std::string> CachedModel(const std::string& name);
 
+// The bytes of a file. Stops the program if it cannot be read: then there is nothing to test.
+std::string ReadTestFile(const std::string& path);
+
 }  // namespace quire

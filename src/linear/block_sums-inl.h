@@ -67,7 +67,6 @@ struct PackedCodes {
 };
 
 // ... or one that was unpacked before.
-template <class K>
 struct UnpackedCodes {
   const uint8_t* codes;
   HWY_INLINE void Step(int step, Lanes (&z)[2]) const {

@@ -125,10 +125,8 @@ template <class P>
 HWY_NOINLINE void FillSpan(const uint8_t* panel, int first, int end, Span<KindOf<P>>& span) {
   constexpr PanelFormat kFormat = P::kFormat;
   for (int b = first; b < end; ++b) {
-    const uint8_t* group = panel + int64_t{b / kFormat.blocks} * kFormat.group_stride();
-    const uint8_t* block =
-        group + kFormat.head_bytes() + b % kFormat.blocks * kFormat.block_stride();
-    span.heads[b - first] = P::LoadHead(group, block);
+    const uint8_t* block = panel + kFormat.BlockAt(b);
+    span.heads[b - first] = P::LoadHead(panel + kFormat.GroupAt(b), block);
     Unpack<P>(block + kFormat.block_head_bytes(),
               span.codes + (b - first) * kUnpackedBytes<KindOf<P>>);
   }
@@ -161,7 +159,7 @@ HWY_NOINLINE void SpanTile(const Span<K>& span, int num_blocks, int offset_bits,
     Lanes sum[R];
     ahead.Fetch();
     const typename K::Head& head = span.heads[b];
-    BlockSums<K, R>(UnpackedCodes<K>{span.codes + kUnpackedBytes<K> * b}, head, x.codes, sum);
+    BlockSums<K, R>(UnpackedCodes{span.codes + kUnpackedBytes<K> * b}, head, x.codes, sum);
     HWY_UNROLL(16)
     for (int r = 0; r < R; ++r) {
       const auto at = static_cast<size_t>(r);

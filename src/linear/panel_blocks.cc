@@ -191,9 +191,8 @@ class LaneReader {
  public:
   LaneReader(WeightType type, const std::byte* panel, int block, int lane)
       : format_(PanelFormatOf(type)),
-        group_(reinterpret_cast<Bytes>(panel) +
-               int64_t{block / format_.blocks} * format_.group_stride()),
-        block_(group_ + format_.head_bytes() + block % format_.blocks * format_.block_stride()),
+        group_(reinterpret_cast<Bytes>(panel) + format_.GroupAt(block)),
+        block_(reinterpret_cast<Bytes>(panel) + format_.BlockAt(block)),
         lane_(lane) {}
 
   float Half(int i) const {

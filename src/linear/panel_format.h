@@ -50,6 +50,12 @@ struct PanelFormat {
   constexpr int block_head_bytes() const { return kPanelLanes * block_bytes; }
   constexpr int block_stride() const { return block_head_bytes() + 4 * kPanelLanes * code_words; }
   constexpr int group_stride() const { return head_bytes() + blocks * block_stride(); }
+
+  // Where in a panel block `block` of 32 columns begins, and the head of its group.
+  constexpr int64_t GroupAt(int block) const { return int64_t{block / blocks} * group_stride(); }
+  constexpr int64_t BlockAt(int block) const {
+    return GroupAt(block) + head_bytes() + block % blocks * block_stride();
+  }
 };
 
 // Requires: a quantised type.

@@ -210,20 +210,12 @@ HWY_INLINE VF Gelu(VF g) {
   return Gated(g, hn::Mul(hn::Abs(g), sum));
 }
 
-void SiluMultiply(const float* gate, const float* up, float* out, int n) {
+template <VF (*kActivation)(VF)>
+void GateMultiply(const float* gate, const float* up, float* out, int n) {
   for (int i = 0; i < n; i += 16) {
     const int count = HWY_MIN(16, n - i);
     F32x16 g = LoadPart16(gate + i, count);
-    for (size_t j = 0; j < kVecs; ++j) g.v[j] = Silu(g.v[j]);
-    StorePart16(Mul16(g, LoadPart16(up + i, count)), out + i, count);
-  }
-}
-
-void GeluMultiply(const float* gate, const float* up, float* out, int n) {
-  for (int i = 0; i < n; i += 16) {
-    const int count = HWY_MIN(16, n - i);
-    F32x16 g = LoadPart16(gate + i, count);
-    for (size_t j = 0; j < kVecs; ++j) g.v[j] = Gelu(g.v[j]);
+    for (size_t j = 0; j < kVecs; ++j) g.v[j] = kActivation(g.v[j]);
     StorePart16(Mul16(g, LoadPart16(up + i, count)), out + i, count);
   }
 }
@@ -235,8 +227,8 @@ LinearKernels RowTable() {
           .rms_norm = RmsNorm,
           .add_rms_norm = AddRmsNorm,
           .rope = Rope,
-          .silu_multiply = SiluMultiply,
-          .gelu_multiply = GeluMultiply};
+          .silu_multiply = GateMultiply<Silu>,
+          .gelu_multiply = GateMultiply<Gelu>};
 }
 
 }  // namespace HWY_NAMESPACE

@@ -34,10 +34,8 @@ HWY_INLINE void WidenBlocks(const uint8_t* panel, int first, int end, float* out
   constexpr PanelFormat kFormat = P::kFormat;
   const F32x16 offset = Set16(static_cast<float>(-P::kOffset));
   for (int b = first; b < end; ++b, out += 16 * kPanelBlock) {
-    const uint8_t* group = panel + int64_t{b / kFormat.blocks} * kFormat.group_stride();
-    const uint8_t* block =
-        group + kFormat.head_bytes() + b % kFormat.blocks * kFormat.block_stride();
-    const typename P::Head head = P::LoadHead(group, block);
+    const uint8_t* block = panel + kFormat.BlockAt(b);
+    const typename P::Head head = P::LoadHead(panel + kFormat.GroupAt(b), block);
     F32x16 scale[2], min[2];
     for (int half = 0; half < 2; ++half) HeadOfHalf<P>(head, half, scale[half], min[half]);
     for (int step = 0; step < 4; ++step) {

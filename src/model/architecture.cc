@@ -191,7 +191,8 @@ StatusOr<ModelShape> ReadShape(const GgufHeader& header) {
   QUIRE_ASSIGN_OR_RETURN(const Architecture* architecture, ReadArchitecture(header));
   QUIRE_ASSIGN_OR_RETURN(ModelShape shape, ReadCommonShape(header, architecture->name));
   const ArchitectureKeys keys(header, architecture->name);
-  QUIRE_RETURN_IF_ERROR(architecture->read_own_keys(keys, shape));
+  if (architecture->read_own_keys != nullptr)
+    QUIRE_RETURN_IF_ERROR(architecture->read_own_keys(keys, shape));
   return shape;
 }
 

@@ -78,7 +78,7 @@ struct Architecture {
   HeadNorm head_norm;
   Activation activation;
   std::span<const TensorRule> tensors;
-  // Reads and checks the keys of this family beyond the common ones.
+  // Reads and checks the keys of this family beyond the common ones; null where there are none.
   Status (*read_own_keys)(const ArchitectureKeys& keys, ModelShape& shape);
 };
 

@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -33,10 +31,7 @@ std::vector<std::string> PlainParts(const RenderedChat& chat) {
 }
 
 std::string SmolTemplate() {
-  std::ifstream file(TestData("templates/SmolLM2-135M-Instruct.jinja"));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  return ReadTestFile(TestData("templates/SmolLM2-135M-Instruct.jinja"));
 }
 
 const char kPhiTemplate[] =

@@ -2,7 +2,6 @@
 // tests/data/tokenizer/splits.json with Python's regex module and says how its texts are made.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <iomanip>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -17,15 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string Contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file.good()) << path;
-  std::ostringstream contents;
-  contents << file.rdbuf();
-  return contents.str();
-}
-
-json Goldens() { return json::parse(Contents(TestData("tokenizer/splits.json"))); }
+json Goldens() { return json::parse(ReadTestFile(TestData("tokenizer/splits.json"))); }
 
 std::string RandomText(const std::vector<std::string>& common, const std::vector<std::string>& rare,
                        uint64_t seed, int num_atoms) {
@@ -101,7 +92,7 @@ TEST(PretokenizerGoldens, LongTextsHaveTheDigestsOfTheOtherImplementation) {
     } else {
       const auto path = SharedData(item["file"]);
       if (!path) GTEST_SKIP() << "no shared data";
-      text = Contents(*path);
+      text = ReadTestFile(*path);
     }
     for (const auto& [name, digest] : item["digests"].items()) {
       const auto pretokenizer = Pretokenizer::Create(name);

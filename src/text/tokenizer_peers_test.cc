@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -20,14 +19,6 @@ using nlohmann::json;
 
 constexpr const char* kQwen2 = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf";
 constexpr const char* kGemma3 = "gemma-3-270m-q4_k_m.gguf";
-
-std::string Contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file.good()) << path;
-  std::ostringstream contents;
-  contents << file.rdbuf();
-  return contents.str();
-}
 
 Tokenizer MustLoad(const std::string& path) {
   auto tokenizer = Tokenizer::Create(VocabularyOfGguf(path));
@@ -63,8 +54,8 @@ TEST_P(TokenizerPeers, FindTheSameIds) {
       peer.is_committed ? TestData("tokenizer/" + name) : CachedModel("tokenizers/" + name);
   if (!path) GTEST_SKIP() << "by command: no " << name;
   const Tokenizer tokenizer = MustLoad(*vocabulary);
-  const json goldens = json::parse(Contents(*path));
-  const json texts = json::parse(Contents(TestData("tokenizer/splits.json")))["texts"];
+  const json goldens = json::parse(ReadTestFile(*path));
+  const json texts = json::parse(ReadTestFile(TestData("tokenizer/splits.json")))["texts"];
   ASSERT_EQ(texts.size(), goldens["ids"].size());
   for (size_t i = 0; i < texts.size(); ++i) {
     const std::string text = texts[i];
@@ -76,7 +67,7 @@ TEST_P(TokenizerPeers, FindTheSameIds) {
   for (const char* file : {"text/wiki.test.raw", "text/war-and-peace.txt"}) {
     const auto text_path = SharedData(file);
     if (!text_path) continue;
-    const auto ids = tokenizer.Encode(Contents(*text_path), EncodeOptions{});
+    const auto ids = tokenizer.Encode(ReadTestFile(*text_path), EncodeOptions{});
     ASSERT_TRUE(ids.ok());
     EXPECT_EQ(ids->size(), goldens[file]["num_tokens"].get<size_t>()) << file;
     EXPECT_EQ(Digest(*ids), goldens[file]["digest"].get<std::string>()) << file;
@@ -110,10 +101,10 @@ TEST(Gemma3, LoadsWithAllItsTokens) {
   const auto goldens = SharedData("goldens/greedy.json");
   if (!goldens) return;
   const auto first =
-      json::parse(Contents(*goldens))["perplexity"]["first_24_ids"]["gemma3-270m-q4_k_m"]
+      json::parse(ReadTestFile(*goldens))["perplexity"]["first_24_ids"]["gemma3-270m-q4_k_m"]
           .get<std::vector<TokenId>>();
   const auto ids =
-      tokenizer.Encode(Contents(*SharedData("text/wiki.test.raw")), {.add_special = true});
+      tokenizer.Encode(ReadTestFile(*SharedData("text/wiki.test.raw")), {.add_special = true});
   ASSERT_TRUE(ids.ok());
   EXPECT_EQ(std::vector<TokenId>(ids->begin(), ids->begin() + 24), first);
 }

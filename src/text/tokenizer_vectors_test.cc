@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -14,22 +13,14 @@
 namespace quire {
 namespace {
 
-std::string Contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file.good()) << path;
-  std::ostringstream contents;
-  contents << file.rdbuf();
-  return contents.str();
-}
-
 struct Vector {
   std::string text;
   std::vector<TokenId> ids;
 };
 
 std::vector<Vector> ReadVectors(const std::string& path) {
-  const std::string texts = Contents(path + ".inp");
-  std::istringstream lines(Contents(path + ".out"));
+  const std::string texts = ReadTestFile(path + ".inp");
+  std::istringstream lines(ReadTestFile(path + ".out"));
   constexpr std::string_view kSeparator = "\n__ggml_vocab_test__\n";
   std::vector<Vector> vectors;
   for (size_t at = 0; at != std::string::npos;) {
@@ -115,7 +106,7 @@ TEST_P(TokenCounts, OfAWholeTextAreThoseOfLlamaCppAndDecodeToIt) {
   if (!path) GTEST_SKIP() << "no shared data";
   const auto tokenizer = Load(*path);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
-  const std::string text = Contents(*SharedData("text/wiki.test.raw"));
+  const std::string text = ReadTestFile(*SharedData("text/wiki.test.raw"));
   const auto ids = tokenizer->Encode(text, {.add_special = true});
   ASSERT_TRUE(ids.ok());
   EXPECT_EQ(ids->size(), GetParam().num_tokens);
@@ -131,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(All, TokenCounts,
 TEST(TokenizerGoldens, PromptIdsAreThoseOfTheReference) {
   const auto goldens_path = SharedData("goldens/greedy.json");
   if (!goldens_path) GTEST_SKIP() << "no shared data";
-  const auto goldens = nlohmann::json::parse(Contents(*goldens_path));
+  const auto goldens = nlohmann::json::parse(ReadTestFile(*goldens_path));
   size_t num_prompts = 0;
   for (const auto& model : goldens["greedy"]["models"]) {
     const std::string file = model["file"];
@@ -158,10 +149,10 @@ TEST(TokenizerGoldens, SmolLm2) {
   if (!model || !goldens_path) GTEST_SKIP() << "no cached model or no shared data";
   const auto tokenizer = Load(*model);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
-  const auto goldens = nlohmann::json::parse(Contents(*goldens_path));
+  const auto goldens = nlohmann::json::parse(ReadTestFile(*goldens_path));
   const auto first = goldens["perplexity"]["first_24_ids"]["SmolLM2-135M-Instruct.Q4_1"]
                          .get<std::vector<TokenId>>();
-  const std::string text = Contents(*SharedData("text/wiki.test.raw"));
+  const std::string text = ReadTestFile(*SharedData("text/wiki.test.raw"));
   const auto ids = tokenizer->Encode(text, {.add_special = true});
   ASSERT_TRUE(ids.ok());
   EXPECT_EQ(std::vector<TokenId>(ids->begin(), ids->begin() + 24), first);

@@ -2,22 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <span>
-#include <sstream>
 #include <vector>
 
 #include "base/check.h"
+#include "base/test_data.h"
 #include "reference/engine_fixture.h"
 
 namespace quire {
-
-std::string ReadText(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 namespace {
 
@@ -33,7 +25,8 @@ double NegativeLogLikelihood(std::span<const float> row, TokenId token) {
 
 double Perplexity(Engine& engine, const Tokenizer& tokenizer, const std::string& path,
                   size_t context, size_t num_chunks) {
-  const auto ids = tokenizer.Encode(ReadText(path), {.add_special = true, .parse_special = false});
+  const auto ids =
+      tokenizer.Encode(ReadTestFile(path), {.add_special = true, .parse_special = false});
   QUIRE_CHECK(ids.ok() && ids->size() >= context * num_chunks);
   const auto vocab_size = static_cast<size_t>(engine.model().shape().vocab_size);
   const size_t half = context / 2;

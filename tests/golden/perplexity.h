@@ -9,9 +9,6 @@
 
 namespace quire {
 
-// The bytes of a file.
-std::string ReadText(const std::string& path);
-
 // The text at `path` in `num_chunks` chunks of `context` ids, BOS in place of each first one if the
 // model adds BOS; the second half of a chunk is scored, but for its first id. A text that is too
 // short, or a computation that fails, ends the test program.

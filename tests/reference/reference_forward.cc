@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
 #include <tuple>
 #include <utility>
@@ -323,6 +324,20 @@ std::vector<double> ReferenceModel::Logits(std::span<const TokenId> tokens, size
     logits.insert(logits.end(), row_logits.begin(), row_logits.end());
   }
   return logits;
+}
+
+std::vector<TokenId> ReferenceModel::Greedy(std::span<const TokenId> prompt, size_t most,
+                                            double least_gap) const {
+  std::vector<TokenId> tokens(prompt.begin(), prompt.end()), answer;
+  while (answer.size() < most) {
+    std::vector<double> row = Logits(tokens, tokens.size() - 1);
+    const auto best = static_cast<TokenId>(std::max_element(row.begin(), row.end()) - row.begin());
+    std::nth_element(row.begin(), row.begin() + 1, row.end(), std::greater<>());
+    if (row[0] - row[1] < least_gap) break;
+    answer.push_back(best);
+    tokens.push_back(best);
+  }
+  return answer;
 }
 
 }  // namespace quire

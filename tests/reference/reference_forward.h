@@ -35,6 +35,10 @@ class ReferenceModel {
   // Requires: 0 <= token < vocab_size, first <= tokens.size().
   std::vector<double> Logits(std::span<const TokenId> tokens, size_t first = 0) const;
 
+  // Up to `most` tokens after `prompt`, each the likeliest; ends before the first whose logit is
+  // less than least_gap above the second, since rounding may choose the other there.
+  std::vector<TokenId> Greedy(std::span<const TokenId> prompt, size_t most, double least_gap) const;
+
  private:
   using Vector = std::vector<double>;
 

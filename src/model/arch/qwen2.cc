@@ -1,7 +1,6 @@
 #include "model/arch/qwen2.h"
 
 #include "model/arch/rules.h"
-#include "model/architecture_keys.h"
 
 namespace quire {
 namespace {
@@ -13,8 +12,6 @@ constexpr auto kTensors = JoinRules(
                    /*output=*/{.scale = ScaleForm::kBeforeBias}),
     GatedFeedForwardRules({.scale = ScaleForm::kIgnored}));
 
-Status ReadOwnKeys(const ArchitectureKeys&, ModelShape&) { return OkStatus(); }
-
 }  // namespace
 
 constinit const Architecture kQwen2 = {
@@ -24,7 +21,7 @@ constinit const Architecture kQwen2 = {
     .head_norm = HeadNorm::kNone,
     .activation = Activation::kSiluGate,
     .tensors = kTensors,
-    .read_own_keys = ReadOwnKeys,
+    .read_own_keys = nullptr,
 };
 
 }  // namespace quire

@@ -1,7 +1,6 @@
 #include "model/arch/qwen3.h"
 
 #include "model/arch/rules.h"
-#include "model/architecture_keys.h"
 
 namespace quire {
 namespace {
@@ -14,8 +13,6 @@ constexpr auto kTensors =
                              /*output=*/{.scale = ScaleForm::kBeforeBias}),
               GatedFeedForwardRules({.scale = ScaleForm::kAfterBias}));
 
-Status ReadOwnKeys(const ArchitectureKeys&, ModelShape&) { return OkStatus(); }
-
 }  // namespace
 
 constinit const Architecture kQwen3 = {
@@ -25,7 +22,7 @@ constinit const Architecture kQwen3 = {
     .head_norm = HeadNorm::kRms,
     .activation = Activation::kSiluGate,
     .tensors = kTensors,
-    .read_own_keys = ReadOwnKeys,
+    .read_own_keys = nullptr,
 };
 
 }  // namespace quire
