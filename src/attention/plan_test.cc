@@ -26,7 +26,8 @@ TEST(AttentionPlan, ItemsCoverEveryRowAndSplitOnce) {
     uint32_t first_row = 0;
     for (uint32_t i = rng() % 6; i-- > 0;) {
       const uint32_t num_rows = rng() % 300, first_position = rng() % 8000;
-      sequences.push_back({{&no_page, 200}, first_row, num_rows, first_position});
+      sequences.push_back(
+          {{.pages = &no_page, .num_pages = 200}, first_row, num_rows, first_position});
       first_row += num_rows;
     }
     AttentionPlan plan;
@@ -52,7 +53,8 @@ TEST(AttentionPlan, ItemsCoverEveryRowAndSplitOnce) {
 TEST(AttentionPlan, PartialStatesFillTheWorkspaceWithoutOverlap) {
   const AttentionShape shape = MakeTestShape({.num_kv_heads = 2, .group_size = 3});
   std::byte* const no_page = nullptr;
-  const SequenceRows sequences[] = {{{&no_page, 200}, 0, 1, 9000}, {{&no_page, 200}, 1, 4, 5000}};
+  const SequenceRows sequences[] = {{{.pages = &no_page, .num_pages = 200}, 0, 1, 9000},
+                                    {{.pages = &no_page, .num_pages = 200}, 1, 4, 5000}};
   AttentionPlan plan;
   plan.Build(shape, sequences, 4);
   size_t next = 0;
@@ -70,7 +72,7 @@ TEST(AttentionPlan, TheWorkspaceIsBoundedAndTheRestOfTheItemsAreWhole) {
   const AttentionShape shape =
       MakeTestShape({.num_kv_heads = 8, .group_size = 4, .head_dim_k = 128, .head_dim_v = 128});
   std::byte* const no_page = nullptr;
-  const SequenceRows rows = {{&no_page, 3000}, 0, 512, 128 * 1024};
+  const SequenceRows rows = {{.pages = &no_page, .num_pages = 3000}, 0, 512, 128 * 1024};
   AttentionPlan plan;
   plan.Build(shape, {&rows, 1}, 256);
   EXPECT_LE(plan.workspace_floats(), kMaxWorkspaceFloats);
@@ -100,7 +102,7 @@ TEST(AttentionPlan, NothingToDoIsAnEmptyPlan) {
 TEST(AttentionPlan, OneLongSequenceFeedsAllThreads) {
   const AttentionShape shape = MakeTestShape({.num_kv_heads = 1, .group_size = 8});
   std::byte* const no_page = nullptr;
-  const SequenceRows rows = {{&no_page, 1024}, 0, 1, 65535};
+  const SequenceRows rows = {{.pages = &no_page, .num_pages = 1024}, 0, 1, 65535};
   AttentionPlan plan;
   plan.Build(shape, {&rows, 1}, 8);
   EXPECT_EQ(plan.num_items(), 32u);
@@ -151,7 +153,7 @@ TEST(AttentionPlan, WindowsSkipPagesBelow) {
 TEST(AttentionPlan, MergeOfEmptyStatesIsEmptyAndNeutral) {
   const AttentionShape shape = MakeTestShape({.head_dim_k = 16, .head_dim_v = 20});
   std::byte* const no_page = nullptr;
-  const SequenceRows rows = {{&no_page, 200}, 0, 1, 4000};
+  const SequenceRows rows = {{.pages = &no_page, .num_pages = 200}, 0, 1, 4000};
   AttentionPlan plan;
   plan.Build(shape, {&rows, 1}, 2);
   ASSERT_EQ(plan.num_merge_items(), 1u);

@@ -36,7 +36,8 @@ class TestPages {
   TestPages(const AttentionShape& shape, std::span<const uint32_t> lengths, std::mt19937& rng);
 
   KvView view(size_t sequence) const {
-    return {tables_[sequence].data(), static_cast<uint32_t>(tables_[sequence].size())};
+    return {.pages = tables_[sequence].data(),
+            .num_pages = static_cast<uint32_t>(tables_[sequence].size())};
   }
 
   // Appends K and V [num_tokens, num_kv_heads, head_dim] at `position` of one layer.

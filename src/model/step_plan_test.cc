@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
-#include "codec/kv_codec.h"
+#include "model/layer_groups.h"
 
 namespace quire {
 namespace {
@@ -25,38 +26,35 @@ class StepPlanTest : public ::testing::Test {
   }
 
   static ForwardOptions OptionsFor(const ModelShape& shape) {
-    const auto layout = MakeKvLayout({.page_size = 64,
-                                      .num_layers = static_cast<uint32_t>(shape.num_layers),
-                                      .num_kv_heads = 2,
-                                      .head_dim_k = 16,
-                                      .head_dim_v = 16},
-                                     KvCodec::kF16, KvCodec::kF16);
-    EXPECT_TRUE(layout.ok());
-    return {.kv_layout = *layout};
+    const auto forms = MakeGroupForms(shape, LayerGroups(shape), 64, {});
+    EXPECT_TRUE(forms.ok());
+    return {.kv = *forms};
   }
 
   // A sequence of `num_tokens` rows after `first_position`; its pages are never looked at.
-  ForwardSequence Sequence(uint32_t first_position, uint32_t num_tokens, uint32_t num_logits = 0) {
+  ForwardSequence Sequence(uint32_t first_position, uint32_t num_tokens, uint32_t num_logits = 0,
+                           size_t num_groups = 1) {
     tokens_.resize(std::max<size_t>(tokens_.size(), 1000), 7);
     return {.tokens = std::span(tokens_).first(num_tokens),
             .first_position = first_position,
-            .kv = {.pages = nullptr, .num_pages = 1 << 20},
+            .kv = std::span(kViews).first(num_groups),
             .num_logits = num_logits};
   }
 
+  static constexpr KvView kViews[3] = {
+      {.num_pages = 1 << 20}, {.num_pages = 1 << 20}, {.num_pages = 1 << 20}};
   std::vector<TokenId> tokens_;
 };
 
 TEST_F(StepPlanTest, LayersOfOneWindowShareAPlan) {
   const ModelShape shape = ShapeWith({512, 512, 0, 512, 8, 0});
   StepPlan plan(shape, OptionsFor(shape), 2);
-  const ForwardSequence sequences[] = {Sequence(5000, 3)};
+  const ForwardSequence sequences[] = {Sequence(5000, 3, 0, 3)};
   plan.Build(sequences);
-  std::map<int, const WindowPlan*> by_window;
+  std::map<int, const GroupPlan*> by_window;
   for (int layer = 0; layer < shape.num_layers; ++layer) {
-    const WindowPlan& own = plan.of_layer(layer);
+    const GroupPlan& own = plan.of_layer(layer);
     const int window = shape.layers[static_cast<size_t>(layer)].window;
-    EXPECT_EQ(own.window(), static_cast<uint32_t>(window));
     EXPECT_EQ(own.plan().shape().window, static_cast<uint32_t>(window));
     const auto [place, is_new] = by_window.emplace(window, &own);
     EXPECT_EQ(place->second, &own) << layer;
@@ -98,14 +96,38 @@ TEST_F(StepPlanTest, RowsAreThoseOfTheSequencesInOrder) {
   }
 }
 
+// Rows before first_append are not counted: a page that they end in is filled by the others.
+TEST_F(StepPlanTest, APageIsFilledOnceByItsLastToken) {
+  const ModelShape shape = ShapeWith({0});
+  StepPlan plan(shape, OptionsFor(shape), 1);
+  ForwardSequence sequences[] = {Sequence(60, 140), Sequence(63, 1),  Sequence(0, 63),
+                                 Sequence(120, 8),  Sequence(64, 64), Sequence(10, 60)};
+  sequences[3].first_append = 124;
+  sequences[4].first_append = 128;
+  sequences[5].first_append = 66;
+  plan.Build(sequences);
+  using Filled = std::map<uint32_t, std::multiset<uint32_t>>;  // pages of a sequence
+  for (int layer = 0; layer < 3; ++layer) {
+    Filled filled;
+    for (int begin = 0; begin < plan.num_rows(); begin += 8) {
+      const int tail = layer == 1 ? (plan.num_rows() - 1) / 8 * 8 - begin : begin;
+      plan.ForEachAppend(
+          tail, std::min(tail + 8, plan.num_rows()), [&](const StepPlan::Append& append) {
+            plan.ForEachFilled(append, [&](uint32_t p) { filled[append.sequence].insert(p); });
+          });
+    }
+    EXPECT_EQ(filled, (Filled{{0, {0, 1, 2}}, {1, {0}}, {3, {1}}}));
+  }
+}
+
 // In any order of the items, layer after layer.
 TEST_F(StepPlanTest, AMergeIsReadyWhenItsLastPartEnds) {
   const ModelShape shape = ShapeWith({0});
   StepPlan plan(shape, OptionsFor(shape), 8);
   const ForwardSequence sequences[] = {Sequence(9000, 1), Sequence(20, 1), Sequence(5000, 2)};
   plan.Build(sequences);
-  WindowPlan& window = plan.of_layer(0);
-  const AttentionPlan& attention = window.plan();
+  GroupPlan& group = plan.of_layer(0);
+  const AttentionPlan& attention = group.plan();
   ASSERT_GT(attention.num_merge_items(), 1u);
   for (int layer = 0; layer < 3; ++layer) {
     std::map<int, uint32_t> splits_of_merge;  // of the parts that ended so far
@@ -113,7 +135,7 @@ TEST_F(StepPlanTest, AMergeIsReadyWhenItsLastPartEnds) {
     for (uint32_t i = 0; i < attention.num_items(); ++i) {
       const uint32_t index = layer == 1 ? attention.num_items() - 1 - i : i;
       const AttentionItem& item = attention.items()[index];
-      const int ready = window.FinishPart(index);
+      const int ready = group.FinishPart(index);
       if (!item.is_partial) {
         EXPECT_EQ(ready, -1);
         continue;
