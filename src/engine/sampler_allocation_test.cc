@@ -18,9 +18,9 @@ TEST(SamplerAllocation, SamplingAllocatesNothing) {
   for (const std::vector<float>* logits : {&varied, &flat})
     for (const SamplingParams& params :
          {SamplingParams{}, SamplingParams{.top_k = 0, .top_p = 1, .min_p = 0},
-          SamplingParams{.top_k = 19000, .top_p = 0.99f, .want_logprob = true}})
+          SamplingParams{.top_k = 19000, .top_p = 0.99f, .top_logprobs = 20}})
       for (int position = 0; position < 3; ++position) {
-        const bool ok = sampler.Sample(*logits, params, position).ok();
+        const bool ok = sampler.Sample(*logits, params, SamplerState(), position).ok();
         ASSERT_TRUE(ok);
       }
   EXPECT_EQ(AllocationCount(), before);

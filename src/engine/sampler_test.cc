@@ -15,11 +15,11 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-constexpr SamplingParams kOff{.temperature = 1, .top_k = 0, .top_p = 1, .min_p = 0};
+const SamplingParams kOff{.temperature = 1, .top_k = 0, .top_p = 1, .min_p = 0};
 
 TokenId SampleId(Sampler& sampler, const std::vector<float>& logits, const SamplingParams& params,
                  uint64_t position = 0, uint32_t choice = 0) {
-  auto token = sampler.Sample(logits, params, position, choice);
+  auto token = sampler.Sample(logits, params, SamplerState(), position, choice);
   EXPECT_TRUE(token.ok()) << token.status().message();
   return token.ok() ? token->id : -1;
 }
@@ -164,12 +164,11 @@ TEST(Sampler, TinyTemperaturesAreGreedy) {
     for (float top_p : {0.5f, 1.0f})
       for (uint64_t position = 0; position < 50; ++position) {
         Sampler sampler(5);
-        const SamplingParams params{
-            .temperature = temperature, .top_p = top_p, .want_logprob = true};
-        auto token = sampler.Sample(logits, params, position);
+        const SamplingParams params{.temperature = temperature, .top_p = top_p, .top_logprobs = 0};
+        auto token = sampler.Sample(logits, params, SamplerState(), position);
         ASSERT_TRUE(token.ok());
         EXPECT_EQ(token->id, 1);
-        EXPECT_TRUE(std::isfinite(token->logprob));
+        EXPECT_TRUE(std::isfinite(token->logprobs.sampled));
       }
 }
 
@@ -233,15 +232,19 @@ TEST(Sampler, ParamsOutsideTheirRangesAreNamed) {
 
 TEST(Sampler, NanAndInfinityAreErrorsThatNameTheToken) {
   Sampler sampler(3);
-  EXPECT_EQ(sampler.Sample(std::vector<float>{1, kNan, 9}, {}, 0).status().message(),
-            "the logit of token 1 is nan: the model's numbers overflowed");
-  EXPECT_EQ(sampler.Sample(std::vector<float>{kInfinity, 1, 1}, {}, 0).status().code(),
-            StatusCode::kNonFinite);
-  EXPECT_EQ(sampler.Sample(std::vector<float>{kInfinity, 1, kNan}, {}, 0).status().code(),
-            StatusCode::kNonFinite);
-  EXPECT_EQ(sampler.Sample(std::vector<float>(3, -kInfinity), {}, 0).status().code(),
-            StatusCode::kNonFinite);
-  EXPECT_EQ(sampler.Sample(std::vector<float>{1, 2}, {}, 0).status().code(),
+  EXPECT_EQ(
+      sampler.Sample(std::vector<float>{1, kNan, 9}, {}, SamplerState(), 0).status().message(),
+      "the logit of token 1 is nan: the model's numbers overflowed");
+  EXPECT_EQ(
+      sampler.Sample(std::vector<float>{kInfinity, 1, 1}, {}, SamplerState(), 0).status().code(),
+      StatusCode::kNonFinite);
+  EXPECT_EQ(
+      sampler.Sample(std::vector<float>{kInfinity, 1, kNan}, {}, SamplerState(), 0).status().code(),
+      StatusCode::kNonFinite);
+  EXPECT_EQ(
+      sampler.Sample(std::vector<float>(3, -kInfinity), {}, SamplerState(), 0).status().code(),
+      StatusCode::kNonFinite);
+  EXPECT_EQ(sampler.Sample(std::vector<float>{1, 2}, {}, SamplerState(), 0).status().code(),
             StatusCode::kInvalidArgument);
 }
 
@@ -258,10 +261,11 @@ TEST(Sampler, ExtremeLogitsKeepTheirMeaning) {
   }
   Sampler sampler(4);
   SamplingParams params = kOff;
-  params.want_logprob = true;
-  auto token = sampler.Sample(std::vector<float>{-1e30f, 1e30f, 1e30f, -kInfinity}, params, 0);
+  params.top_logprobs = 0;
+  auto token = sampler.Sample(std::vector<float>{-1e30f, 1e30f, 1e30f, -kInfinity}, params,
+                              SamplerState(), 0);
   ASSERT_TRUE(token.ok());
-  EXPECT_NEAR(token->logprob, -std::log(2.0), 4e-16);  // 2 units in the last place of ln 2
+  EXPECT_NEAR(token->logprobs.sampled, -std::log(2.0), 4e-16);  // 2 units in the last place of ln 2
 }
 
 TEST(Sampler, PaddingRowsAreNeverSampled) {
@@ -320,14 +324,14 @@ TEST(Sampler, LogProbIsTheLogSoftmaxOfTheRawLogits) {
     for (float logit : logits) sum += std::exp(static_cast<long double>(logit));
     Sampler sampler(num_tokens);
     for (int position = 0; position < 20; ++position) {
-      SamplingParams params{.temperature = 1.7f, .top_k = 0, .want_logprob = true};
-      auto token = sampler.Sample(logits, params, position);
+      SamplingParams params{.temperature = 1.7f, .top_k = 0, .top_logprobs = 0};
+      auto token = sampler.Sample(logits, params, SamplerState(), position);
       ASSERT_TRUE(token.ok());
       const double expected = static_cast<double>(logits[token->id] - std::log(sum));
       // Each term errs by 2 units of 2^-53 and each addition by one; then log and a subtraction of
       // numbers below 64.
       const double bound = (2.0 + num_tokens + 4 * 64) * std::ldexp(1.0, -53);
-      EXPECT_NEAR(token->logprob, expected, bound) << num_tokens;
+      EXPECT_NEAR(token->logprobs.sampled, expected, bound) << num_tokens;
     }
   }
 }
