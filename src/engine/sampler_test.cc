@@ -303,6 +303,57 @@ TEST(Sampler, TheTokenDependsOnSeedChoiceAndPositionOnly) {
   EXPECT_LE(num_same_seed, 5);
 }
 
+// Sampling again without a commit, as after a preemption, gives the same token; a token that was
+// committed is not forgotten.
+TEST(Sampler, PenaltiesDependOnTheCommittedTokensOnly) {
+  const std::vector<float> logits = {3, 2, 1};
+  const SamplingParams params{.temperature = 0, .presence_penalty = 1.5f};
+  Sampler sampler(3);
+  SamplerState state(params, 3);
+  const auto next = [&] { return sampler.Sample(logits, params, state, 0).value().id; };
+  EXPECT_EQ(next(), 0);
+  EXPECT_EQ(next(), 0);
+  state.Commit(0);  // 1.5, 2, 1
+  EXPECT_EQ(next(), 1);
+  state.Commit(1);  // 1.5, 0.5, 1
+  EXPECT_EQ(next(), 0);
+}
+
+TEST(Sampler, OnlyAllowedTokensComeUpAndTheFiltersSeeNoOthers) {
+  SamplingParams params{.temperature = 1, .top_k = 2, .top_p = 1, .min_p = 0.5f};
+  params.allowed_tokens = {3, 5, 8};
+  params.logit_bias = {{8, 0.5f}};
+  ASSERT_TRUE(params.Prepare(10, {}).ok());
+  const std::vector<float> logits = {9, 9, 9, 1, 9, -1, 9, 9, 0.5f, 9};
+  Sampler sampler(10);
+  std::vector<int> counts(10, 0);
+  for (int i = 0; i < 2000; ++i)
+    ++counts[sampler.Sample(logits, params, SamplerState(), i).value().id];
+  EXPECT_EQ(counts[3] + counts[8], 2000);
+  EXPECT_NEAR(counts[3], 1000, 5 * std::sqrt(500));  // 5 standard deviations of 1/2
+}
+
+TEST(Sampler, EndTokensDoNotComeUpBeforeMinTokens) {
+  SamplingParams params{.temperature = 0, .min_tokens = 2, .stop_tokens = {1}};
+  ASSERT_TRUE(params.Prepare(4, std::vector<TokenId>{2}).ok());
+  Sampler sampler(4);
+  SamplerState state(params, 4);
+  const std::vector<float> logits = {0, 8, 9, 1};
+  for (const TokenId expected : {3, 3, 2}) {
+    EXPECT_EQ(sampler.Sample(logits, params, state, 0).value().id, expected);
+    state.Commit(expected);
+  }
+}
+
+TEST(Sampler, ARowThatLeavesTheRequestNothingIsAnError) {
+  SamplingParams params;
+  params.allowed_tokens = {0, 2};
+  ASSERT_TRUE(params.Prepare(3, {}).ok());
+  const auto token =
+      Sampler(3).Sample(std::vector<float>{-kInfinity, 1, -kInfinity}, params, SamplerState(), 0);
+  EXPECT_EQ(token.status().code(), StatusCode::kNonFinite);
+}
+
 // Ids that every compiler and machine must give: FNV-1a over 64 draws for each of four settings.
 TEST(Sampler, TheStreamIsTheSameOnEveryMachine) {
   const std::vector<float> logits = RandomLogits(5, 5000, 8);
