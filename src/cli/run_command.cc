@@ -98,7 +98,7 @@ class RunCommand {
   StatusOr<int> Run() {
     QUIRE_ASSIGN_OR_RETURN(params_.sampling, ToSamplingParams(flags_.sampling));
     params_.max_tokens = flags_.max_tokens;
-    params_.ignore_end = flags_.ignore_end;
+    params_.sampling.ignore_eos = flags_.ignore_end;
     const auto start = std::chrono::steady_clock::now();
     QUIRE_ASSIGN_OR_RETURN(engine_, LoadEngine(flags_.engine));
     QUIRE_ASSIGN_OR_RETURN(auto template_source, TemplateSource());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/errors.h"
+#include "engine/stop_text.h"
 #include "text/detokenizer.h"
 
 namespace quire {
@@ -24,11 +25,28 @@ size_t CommonPrefix(std::span<const TokenId> a, std::span<const TokenId> b) {
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
+StatusOr<SamplingParams> PreparedSampling(const Engine& engine, const Tokenizer& tokenizer,
+                                          const GenerationParams& params) {
+  SamplingParams sampling = params.sampling;
+  if (params.max_tokens != 0 && sampling.min_tokens > params.max_tokens)
+    return InvalidArgument("min_tokens {}: need at most max_tokens, {}", sampling.min_tokens,
+                           params.max_tokens);
+  if (!tokenizer.has_text() && !sampling.stop_strings.empty())
+    return InvalidArgument("stop strings need a model with text: give stop token ids");
+  const std::span<const TokenId> ends =
+      tokenizer.has_text() ? tokenizer.end_of_generation() : std::span<const TokenId>();
+  QUIRE_RETURN_IF_ERROR(
+      sampling.Prepare(static_cast<uint32_t>(engine.model().shape().num_tokens), ends));
+  return sampling;
+}
+
 }  // namespace
 
 std::string_view FinishReasonName(FinishReason reason) {
   switch (reason) {
     case FinishReason::kEndOfAnswer:
+    case FinishReason::kStopToken:
+    case FinishReason::kStopString:
       return "stop";
     case FinishReason::kMaxTokens:
       return "length";
@@ -46,7 +64,8 @@ StatusOr<Generation> Generate(Engine& engine, Sequence& sequence, const Tokenize
                               std::span<const TokenId> prompt, const GenerationParams& params,
                               const std::function<void(std::string_view)>& on_text,
                               const std::atomic<bool>* cancelled) {
-  QUIRE_RETURN_IF_ERROR(params.sampling.Validate());
+  QUIRE_ASSIGN_OR_RETURN(const SamplingParams sampling,
+                         PreparedSampling(engine, tokenizer, params));
   if (prompt.empty()) return InvalidArgument("the prompt has no tokens: give some text");
   const Stopwatch since_call;
   Generation result;
@@ -57,6 +76,8 @@ StatusOr<Generation> Generate(Engine& engine, Sequence& sequence, const Tokenize
   result.num_cached = static_cast<uint32_t>(kept);
 
   Sampler sampler(static_cast<uint32_t>(engine.model().shape().num_tokens));
+  SamplerState state(sampling, sampler.num_tokens());
+  StopText stop_text(sampling);
   Detokenizer detokenizer(&tokenizer, {.starts_text = false});
   const auto send = [&](std::string_view text) {
     if (text.empty()) return;
@@ -78,15 +99,21 @@ StatusOr<Generation> Generate(Engine& engine, Sequence& sequence, const Tokenize
       }
       break;
     }
-    QUIRE_ASSIGN_OR_RETURN(const SampledToken token, sampler.Sample(logits.value(), params.sampling,
+    QUIRE_ASSIGN_OR_RETURN(const SampledToken token, sampler.Sample(logits.value(), sampling, state,
                                                                     sequence.tokens().size()));
     if (result.ids.empty()) result.first_token_seconds = since_call.Seconds();
-    if (!params.ignore_end && tokenizer.has_text() && tokenizer.IsEndOfGeneration(token.id)) break;
-    result.ids.push_back(token.id);
-    if (tokenizer.has_text()) {
-      QUIRE_ASSIGN_OR_RETURN(const std::string text, detokenizer.Push(token.id));
-      send(text);
+    if (sampling.EndsAnswer(token.id)) {
+      const bool is_eos = tokenizer.has_text() && tokenizer.IsEndOfGeneration(token.id);
+      result.finish_reason = is_eos ? FinishReason::kEndOfAnswer : FinishReason::kStopToken;
+      result.stop_token = token.id;
+      break;
     }
+    state.Commit(token.id);
+    result.ids.push_back(token.id);
+    if (sampling.top_logprobs.has_value()) result.logprobs.push_back(token.logprobs);
+    QUIRE_ASSIGN_OR_RETURN(const std::string text, detokenizer.Push(token.id));
+    send(stop_text.Push(text, detokenizer.has_waiting()));
+    if (stop_text.stopped()) break;
     if (params.max_tokens != 0 && result.ids.size() >= params.max_tokens) {
       result.finish_reason = FinishReason::kMaxTokens;
       break;
@@ -97,7 +124,12 @@ StatusOr<Generation> Generate(Engine& engine, Sequence& sequence, const Tokenize
     }
     logits = engine.Compute(sequence, {&token.id, 1}, 1, cancelled);
   }
-  send(detokenizer.Finish());
+  if (!stop_text.stopped()) send(stop_text.Finish(detokenizer.Finish()));
+  if (stop_text.stopped()) {
+    result.finish_reason = FinishReason::kStopString;
+    result.stop_string = stop_text.stop_index();
+  }
+  result.num_text_ids = stop_text.num_released();
   if (!result.ids.empty())
     result.decode_seconds = since_call.Seconds() - result.first_token_seconds;
   return result;

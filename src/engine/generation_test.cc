@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/test_data.h"
 
 namespace quire {
@@ -82,6 +84,58 @@ TEST(Generation, CancelledBeforeTheFirstTokenIsAnEmptyAnswer) {
   EXPECT_EQ(answer->finish_reason, FinishReason::kCancelled);
   EXPECT_TRUE(answer->ids.empty());
   EXPECT_TRUE(sequence.tokens().empty());
+}
+
+// PFX-03, on ids: the random numbers know the position only, not what was computed.
+TEST(Generation, ASeededAnswerIsTheSameColdAndFromCachedPages) {
+  Small small;
+  GenerationParams params;
+  params.sampling = {.temperature = 0.8f, .frequency_penalty = 0.5f, .seed = 7};
+  params.max_tokens = 40;
+  const std::vector<TokenId> prompt = {5, 6, 7, 8};
+  const auto ask = [&](Sequence& sequence) {
+    return Generate(*small.engine, sequence, small.tokenizer, prompt, params, {}).value();
+  };
+  Sequence sequence = small.engine->NewSequence();
+  const Generation cold = ask(sequence), hit = ask(sequence);
+  EXPECT_EQ(cold.num_cached, 0u);
+  EXPECT_EQ(hit.num_cached, 3u);
+  EXPECT_EQ(hit.ids, cold.ids);
+  params.sampling.seed = 8;
+  EXPECT_NE(ask(sequence).ids, cold.ids);
+}
+
+TEST(Generation, AStopTokenEndsTheAnswerButNotBeforeMinTokens) {
+  Small small;
+  Sequence sequence = small.engine->NewSequence();
+  const auto ask = [&](const SamplingParams& sampling) {
+    GenerationParams params{.sampling = sampling, .max_tokens = 12};
+    params.sampling.temperature = 0;
+    const std::vector<TokenId> prompt = {5, 6, 7};
+    return Generate(*small.engine, sequence, small.tokenizer, prompt, params, {});
+  };
+  const Generation free = ask({.top_logprobs = 2}).value();
+  ASSERT_EQ(free.logprobs.size(), 12u);
+  for (size_t i = 0; i < 12; ++i) {
+    EXPECT_EQ(free.logprobs[i].top[0].id, free.ids[i]);
+    EXPECT_EQ(free.logprobs[i].top[0].logprob, free.logprobs[i].sampled);
+  }
+  const TokenId stop = free.ids[4];
+  const auto first = std::find(free.ids.begin(), free.ids.end(), stop) - free.ids.begin();
+  const Generation stopped = ask({.stop_tokens = {stop}}).value();
+  EXPECT_EQ(stopped.ids, std::vector<TokenId>(free.ids.begin(), free.ids.begin() + first));
+  EXPECT_EQ(stopped.finish_reason, FinishReason::kStopToken);
+  EXPECT_EQ(stopped.stop_token, stop);
+  const Generation later = ask({.min_tokens = 12, .stop_tokens = {stop}}).value();
+  EXPECT_EQ(later.finish_reason, FinishReason::kMaxTokens);
+  EXPECT_EQ(std::count(later.ids.begin(), later.ids.end(), stop), 0);
+
+  EXPECT_EQ(ask({.min_tokens = 13}).status().message(),
+            "min_tokens 13: need at most max_tokens, 12");
+  EXPECT_EQ(ask({.stop_strings = {"x"}}).status().code(), StatusCode::kInvalidArgument);
+  const auto vocab = small.engine->model().shape().num_tokens;
+  EXPECT_EQ(ask({.stop_tokens = {static_cast<TokenId>(vocab)}}).status().code(),
+            StatusCode::kInvalidArgument);
 }
 
 TEST(Generation, AnEmptyPromptIsAnError) {

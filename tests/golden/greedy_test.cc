@@ -78,7 +78,7 @@ TEST_P(GreedyF32, AnswersExactlyAsTheReference) {
     std::string streamed;
     const auto answer =
         Generate(*engine, sequence, *tokenizer, *ids,
-                 {.sampling = {.temperature = 0}, .max_tokens = 32, .ignore_end = true},
+                 {.sampling = {.temperature = 0, .ignore_eos = true}, .max_tokens = 32},
                  [&](std::string_view piece) { streamed += piece; });
     ASSERT_TRUE(answer.ok()) << answer.status().message();
     EXPECT_EQ(answer->ids, prompt.at("reference").at("ids").get<std::vector<TokenId>>()) << text;
