@@ -22,14 +22,16 @@ void ReuseEstimate::Update() {
 
 void ReuseEstimate::UpdateClass(int page_class) {
   std::array<double, kNumBuckets> chance = {};
+  double expected = kPrior[page_class];
   for (int bucket = 0; bucket < kNumBuckets - 1; ++bucket) {
     Count& count = counts_[page_class][bucket];
     while (count.hits + count.survivals > kMaxEvidence) {
       count.hits /= 2;
       count.survivals /= 2;
     }
-    chance[bucket] = (count.hits + kPriorWeight * kPrior[page_class]) /
-                     (count.hits + count.survivals + kPriorWeight);
+    chance[bucket] =
+        (count.hits + kPriorWeight * expected) / (count.hits + count.survivals + kPriorWeight);
+    expected = (chance[bucket] + kPrior[page_class]) / 2;
   }
   for (int begin = 0; begin < kNumBuckets - 1; ++begin) {
     double not_hit = 1;  // the chance to come to the bucket `end` without a hit

@@ -3,8 +3,10 @@
 // Pages are told apart by two numbers: how often they were hit (0, 1, 2 or more: the class) and
 // their age, in pages that the tenant touched since (a bucket each half octave). For each pair it
 // counts the pages that were hit there and those that lived through it, and takes
-//   p = (hits + kPriorWeight x prior) / (hits + survivals + kPriorWeight)
-// as the chance of a hit in the bucket. A page's worth is the best rate it can still give:
+//   p = (hits + kPriorWeight x expected) / (hits + survivals + kPriorWeight)
+// as the chance of a hit in the bucket, where the expected chance is half way between the class's
+// prior and the p of the bucket before: a flood of pages that nobody asks for again is known as one
+// at ages that none of them has reached yet. A page's worth is the best rate it can still give:
 //   worth(b) = max over ends e >= b of  P(hit in b .. e) / E[pages touched until the hit or e]
 // so a page whose hits are likely to come late (a conversation whose user is reading) is worth more
 // than its next bucket tells. With the prior alone, p is equal in all buckets of a class, worth
