@@ -18,6 +18,7 @@ StatusOr<std::unique_ptr<KvCache>> KvCache::Create(const KvCacheOptions& options
                                            .budget_bytes = options.budget_bytes,
                                            .fill_with_nan = options.fill_with_nan}));
   cache->tree_ = std::make_unique<PrefixTree>(options.shape, cache->pool_.get(), options.policy);
+  QUIRE_ASSIGN_OR_RETURN(cache->private_, cache->tree_->AddNamespace(cache->TenantOf("")));
   return cache;
 }
 
@@ -40,13 +41,18 @@ PrefixMatch KvCache::Find(NamespaceId ns, std::span<const TokenId> prompt) const
 }
 
 SequencePages KvCache::NewSequence(NamespaceId ns, uint32_t max_length) {
-  return SequencePages(this, tree_->root(ns), max_length);
+  return SequencePages(this, tree_->root(ns), max_length, keeps_prefixes_);
+}
+
+SequencePages KvCache::NewPrivateSequence(uint32_t max_length) {
+  return SequencePages(this, tree_->root(private_), max_length, /*shares=*/false);
 }
 
 SequencePages KvCache::NewSequence(NamespaceId ns, std::span<const TokenId> prompt,
                                    uint32_t max_length, PrefixMatch* match) {
   SequencePages sequence = NewSequence(ns, max_length);
   *match = Find(ns, prompt);
+  if (!keeps_prefixes_) *match = {.node = tree_->root(ns)};
   if (match->length > 0) sequence.Attach(*match, static_cast<uint32_t>(prompt.size()));
   ++match_counts_.num_matches;
   ++match_counts_.by_stop[static_cast<size_t>(match->stop)];

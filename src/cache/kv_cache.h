@@ -70,6 +70,9 @@ class KvCache {
   SequencePages NewSequence(NamespaceId ns, std::span<const TokenId> prompt, uint32_t max_length,
                             PrefixMatch* match);
 
+  // An empty sequence that neither takes pages from others nor leaves any.
+  SequencePages NewPrivateSequence(uint32_t max_length);
+
   // Evicts until `bytes` are free; false, and nothing changed, if that is not possible.
   bool MakeRoom(size_t bytes);
   // Most bytes that MakeRoom can give now.
@@ -118,6 +121,7 @@ class KvCache {
   std::unique_ptr<PagePool> pool_;
   std::unique_ptr<PrefixTree> tree_;
   std::map<NamespaceKey, NamespaceId> namespaces_;
+  NamespaceId private_ = 0;           // always empty
   std::vector<std::string> tenants_;  // [TenantId]
   std::map<PinId, Pinned> pins_;
   PinId next_pin_ = 1;

@@ -10,8 +10,8 @@
 
 namespace quire {
 
-SequencePages::SequencePages(KvCache* cache, NodeId root, uint32_t max_length)
-    : cache_(cache), max_length_(max_length), node_(root) {
+SequencePages::SequencePages(KvCache* cache, NodeId root, uint32_t max_length, bool shares)
+    : cache_(cache), max_length_(max_length), shares_(shares), node_(root) {
   tables_.reserve(cache->shape().num_groups());
   for (uint32_t g = 0; g < cache->shape().num_groups(); ++g)
     tables_.emplace_back(&cache->pool(), &cache->shape(), g, max_length);
@@ -23,6 +23,7 @@ SequencePages::SequencePages(KvCache* cache, NodeId root, uint32_t max_length)
 SequencePages::SequencePages(SequencePages&& other) noexcept
     : cache_(other.cache_),
       max_length_(other.max_length_),
+      shares_(other.shares_),
       length_(std::exchange(other.length_, 0)),
       next_(std::exchange(other.next_, 0)),
       node_(std::exchange(other.node_, kNoNode)),
@@ -35,6 +36,7 @@ SequencePages& SequencePages::operator=(SequencePages&& other) noexcept {
   Release();
   cache_ = other.cache_;
   max_length_ = other.max_length_;
+  shares_ = other.shares_;
   length_ = std::exchange(other.length_, 0);
   next_ = std::exchange(other.next_, 0);
   node_ = std::exchange(other.node_, kNoNode);
@@ -47,6 +49,17 @@ SequencePages& SequencePages::operator=(SequencePages&& other) noexcept {
 size_t SequencePages::BytesNeeded(uint32_t end) const {
   size_t bytes = 0;
   for (const PageTable& table : tables_) bytes += table.BytesNeeded(length_, end);
+  return bytes;
+}
+
+size_t SequencePages::ReleasableBytes() const {
+  const PagePool& pool = cache_->pool();
+  size_t bytes = 0;
+  for (const PageTable& table : tables_)
+    for (uint32_t page = table.first_page(); page < table.num_pages(); ++page)
+      for (const PageRef* form : {&table.open(page), &table.sealed(page)})
+        if (*form && pool.num_uses(form->page_class(), form->id()) == 1)
+          bytes += pool.stride(form->page_class());
   return bytes;
 }
 
@@ -67,7 +80,7 @@ void SequencePages::Commit(uint32_t end, std::span<const TokenId> tokens) {
   QUIRE_CHECK(end >= length_ && tokens.size() >= end);
   const uint32_t page_size = cache_->shape().page_size;
   length_ = next_ = end;
-  if (cache_->keeps_prefixes())
+  if (shares_)
     while ((num_shared_ + 1) * page_size <= end) {
       const uint32_t before = num_shared_;
       Share(num_shared_, tokens.subspan(size_t{num_shared_} * page_size, page_size));
@@ -144,7 +157,7 @@ uint32_t SequencePages::Truncate(uint32_t length) {
 }
 
 SequencePages SequencePages::Fork() const {
-  SequencePages fork(cache_, node_, max_length_);
+  SequencePages fork(cache_, node_, max_length_, shares_);
   fork.tables_.clear();
   for (const PageTable& table : tables_) fork.tables_.push_back(table.Fork(max_length_));
   fork.length_ = length_;
@@ -187,8 +200,7 @@ uint32_t SequencePages::Follow(std::span<const TokenId> tokens) {
   PrefixTree& tree = cache_->tree();
   const KvShape& shape = cache_->shape();
   const uint32_t page_size = shape.page_size, before = length_;
-  while (cache_->keeps_prefixes() && length_ == num_shared_ * page_size &&
-         tokens.size() > length_ + page_size) {
+  while (shares_ && length_ == num_shared_ * page_size && tokens.size() > length_ + page_size) {
     const NodeId child = tree.FindChild(node_, tokens.subspan(length_, page_size));
     if (child == kNoNode) break;
     const uint32_t page = num_shared_;
@@ -213,7 +225,7 @@ uint32_t SequencePages::Follow(std::span<const TokenId> tokens) {
 
 void SequencePages::End(std::span<const TokenId> tokens) {
   const uint32_t page_size = cache_->shape().page_size, page = length_ / page_size;
-  if (node_ != kNoNode && cache_->keeps_prefixes() && num_shared_ == page) {
+  if (node_ != kNoNode && shares_ && num_shared_ == page) {
     PrefixTree& tree = cache_->tree();
     NodeId end = node_;
     if (length_ % page_size != 0) {

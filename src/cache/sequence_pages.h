@@ -42,6 +42,9 @@ class SequencePages {
 
   // What a step up to `end` tokens takes of the budget.
   size_t BytesNeeded(uint32_t end) const;
+  // What becomes free or evictable when this sequence alone gives its pages back: those that no
+  // other sequence uses.
+  size_t ReleasableBytes() const;
   // Takes it, evicting cached pages where needed. All or nothing: kResourceExhausted.
   Status Reserve(uint32_t end);
   // The tokens up to `end` are computed. Requires: tokens.size() >= end >= length().
@@ -78,7 +81,7 @@ class SequencePages {
 
  private:
   friend class KvCache;
-  SequencePages(KvCache* cache, NodeId root, uint32_t max_length);
+  SequencePages(KvCache* cache, NodeId root, uint32_t max_length, bool shares);
   void Attach(const PrefixMatch& match, uint32_t prompt_len);
   void Share(uint32_t page, std::span<const TokenId> tokens);
   void MoveTo(NodeId node);
@@ -90,6 +93,7 @@ class SequencePages {
 
   KvCache* cache_;
   uint32_t max_length_;
+  bool shares_;  // its pages go into the tree
   uint32_t length_ = 0;
   uint32_t next_ = 0;
   NodeId node_;              // kNoNode when empty-handed (moved from, released)
