@@ -58,6 +58,7 @@ CacheModel::CacheModel(const CacheModelShape& shape, uint32_t num_pages, uint64_
   auto cache = KvCache::Create({.shape = shape_,
                                 .budget_bytes = num_pages * PageStride(kPageBytes),
                                 .policy = shape.policy,
+                                .max_namespaces = 4,
                                 .fill_with_nan = true});
   QUIRE_CHECK(cache.ok());
   cache_ = std::move(cache).value();

@@ -17,7 +17,8 @@ StatusOr<std::unique_ptr<KvCache>> KvCache::Create(const KvCacheOptions& options
                          PagePool::Create({.page_bytes = PageBytesByClass(options.shape),
                                            .budget_bytes = options.budget_bytes,
                                            .fill_with_nan = options.fill_with_nan}));
-  cache->tree_ = std::make_unique<PrefixTree>(options.shape, cache->pool_.get(), options.policy);
+  cache->tree_ = std::make_unique<PrefixTree>(cache->shape_, cache->pool_.get(), options.policy,
+                                              options.max_namespaces);
   QUIRE_ASSIGN_OR_RETURN(cache->private_, cache->tree_->AddNamespace(cache->TenantOf("")));
   return cache;
 }

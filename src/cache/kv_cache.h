@@ -34,14 +34,15 @@ struct KvCacheOptions {
   size_t budget_bytes = 0;
   EvictionPolicyKind policy = kDefaultEvictionPolicy;
   bool keeps_prefixes = true;  // false: nothing is shared or cached
+  uint32_t max_namespaces = 1 << 16;
   bool fill_with_nan = false;  // tests: see PagePoolOptions
 };
 
 // Pages are shared only between sequences with equal keys. Parts, not one text: a salt that spells
 // an adapter's name is another key (PFX-05).
 struct NamespaceKey {
-  std::string tenant, salt, adapter;
-  std::string identity;  // of the arithmetic: model, codecs, page size, ... (engine/)
+  std::string tenant = {}, salt = {}, adapter = {};
+  std::string identity = {};  // of the arithmetic: model, codecs, page size, ... (engine/)
   auto operator<=>(const NamespaceKey&) const = default;
 };
 

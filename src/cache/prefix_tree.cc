@@ -10,16 +10,14 @@
 namespace quire {
 namespace {
 
-constexpr uint32_t kMaxNamespaces = 1 << 16;
-
 // A node has a page, except where only secondary ones went.
-uint32_t MaxNodes(const KvShape& shape, const PagePool& pool) {
+uint32_t MaxNodes(const KvShape& shape, const PagePool& pool, uint32_t max_namespaces) {
   size_t most = 0;
   for (uint32_t g = 0; g < shape.num_groups(); ++g)
     for (const PageClass c : {OpenClass(g), SealedClass(g)})
       most = std::max<size_t>(most, pool.num_pages(c));
   return static_cast<uint32_t>(
-      std::min<size_t>(most + kMaxNamespaces, std::numeric_limits<uint32_t>::max() - 1));
+      std::min<size_t>(most + max_namespaces, std::numeric_limits<uint32_t>::max() - 1));
 }
 
 // The key of a prefix: FNV-1a by token, on from its parent's key.
@@ -31,11 +29,13 @@ uint64_t KeyOf(uint64_t parent, std::span<const TokenId> tokens) {
 
 }  // namespace
 
-PrefixTree::PrefixTree(const KvShape& shape, PagePool* pool, EvictionPolicyKind policy)
+PrefixTree::PrefixTree(const KvShape& shape, PagePool* pool, EvictionPolicyKind policy,
+                       uint32_t max_namespaces)
     : shape_(shape),
       pool_(pool),
       num_classes_(2 * shape.groups.size()),
-      nodes_(MaxNodes(shape, *pool), shape.page_size),
+      max_namespaces_(max_namespaces),
+      nodes_(MaxNodes(shape, *pool, max_namespaces), shape.page_size),
       entries_(nodes_.max_nodes()),
       pages_(nodes_.max_nodes() * num_classes_),
       policy_(MakeEvictionPolicy(policy, nodes_.max_nodes())) {
@@ -48,7 +48,7 @@ PrefixTree::PrefixTree(const KvShape& shape, PagePool* pool, EvictionPolicyKind 
 }
 
 StatusOr<NamespaceId> PrefixTree::AddNamespace(TenantId tenant) {
-  if (namespaces_.size() == kMaxNamespaces || nodes_.is_full())
+  if (namespaces_.size() == max_namespaces_ || nodes_.is_full())
     return ResourceExhausted("{} cache namespaces, no more are possible", namespaces_.size());
   const auto ns = static_cast<NamespaceId>(namespaces_.size());
   const NodeId root = nodes_.AddRoot();

@@ -48,7 +48,8 @@ using NamespaceId = uint32_t;
 class PrefixTree final : public UnusedPageObserver {
  public:
   // Both must outlive it.
-  PrefixTree(const KvShape& shape, PagePool* pool, EvictionPolicyKind policy);
+  PrefixTree(const KvShape& shape, PagePool* pool, EvictionPolicyKind policy,
+             uint32_t max_namespaces);
   ~PrefixTree() { pool_->SetObserver(nullptr); }
 
   // kResourceExhausted when there are too many.
@@ -141,6 +142,7 @@ class PrefixTree final : public UnusedPageObserver {
   const KvShape shape_;
   PagePool* const pool_;
   const size_t num_classes_;
+  const uint32_t max_namespaces_;
   uint32_t marked_pages_ = 0;  // pages before and with a mark that the widest window sees
   PrefixNodes nodes_;
   LazyArray<Entry> entries_;
