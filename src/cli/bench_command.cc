@@ -58,7 +58,7 @@ Speed SpeedOf(const std::vector<double>& rates) {
 
 class Bench {
  public:
-  Bench(const BenchFlags& flags, Engine& engine) : flags_(flags), engine_(engine) {}
+  Bench(const BenchFlags& flags, ModelRunner& engine) : flags_(flags), engine_(engine) {}
 
   StatusOr<Speed> Measure(const Test& test) {
     const uint64_t length = uint64_t{test.n_depth} + test.n_prompt + test.n_gen;
@@ -73,9 +73,9 @@ class Bench {
     }
     std::vector<double> rates;
     for (uint32_t i = 0; i <= flags_.repetitions; ++i) {  // the first one warms up
-      sequence.Truncate(test.kv_cache ? test.n_depth : 0);
+      Sequence fork = sequence.Fork();
       const auto start = std::chrono::steady_clock::now();
-      QUIRE_RETURN_IF_ERROR(RunOnce(sequence, all, test));
+      QUIRE_RETURN_IF_ERROR(RunOnce(fork, all, test));
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
       if (i > 0) rates.push_back((test.n_prompt + test.n_gen) / seconds.count());
     }
@@ -108,7 +108,7 @@ class Bench {
   }
 
   const BenchFlags& flags_;
-  Engine& engine_;
+  ModelRunner& engine_;
 };
 
 std::vector<Test> TestsOf(const BenchFlags& flags) {
@@ -142,7 +142,7 @@ StatusOr<int> RunBench(const BenchFlags& flags) {
   for (const int threads : flags.threads) {
     EngineFlags engine_flags = flags.engine;
     engine_flags.num_threads = threads;
-    QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, LoadEngine(engine_flags));
+    QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> engine, LoadEngine(engine_flags));
     if (!flags.json && !header_printed) {
       fmt::print("{}, {}, activations {}, KV {}, weights {:.1f} MB\n\n", flags.engine.model_path,
                  InstructionSetName(engine->options().instruction_set), flags.engine.activations,

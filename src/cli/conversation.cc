@@ -7,7 +7,7 @@
 namespace quire {
 
 StatusOr<std::unique_ptr<Conversation>> Conversation::Create(
-    Engine& engine, std::optional<std::string> template_source) {
+    ModelRunner& engine, std::optional<std::string> template_source) {
   QUIRE_ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Create(engine.model().vocabulary()));
   std::optional<ChatTemplate> chat_template;
   if (template_source.has_value()) {
@@ -17,7 +17,7 @@ StatusOr<std::unique_ptr<Conversation>> Conversation::Create(
       new Conversation(engine, std::move(tokenizer), std::move(chat_template)));
 }
 
-Conversation::Conversation(Engine& engine, Tokenizer tokenizer,
+Conversation::Conversation(ModelRunner& engine, Tokenizer tokenizer,
                            std::optional<ChatTemplate> chat_template)
     : engine_(engine),
       tokenizer_(std::move(tokenizer)),

@@ -15,8 +15,8 @@
 
 #include "base/ids.h"
 #include "base/status.h"
-#include "engine/engine.h"
 #include "engine/generation.h"
+#include "engine/model_runner.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -25,7 +25,7 @@ namespace quire {
 class Conversation {
  public:
   // `engine` must outlive it. `template_source`: the chat template to use; nothing: raw text.
-  static StatusOr<std::unique_ptr<Conversation>> Create(Engine& engine,
+  static StatusOr<std::unique_ptr<Conversation>> Create(ModelRunner& engine,
                                                         std::optional<std::string> template_source);
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
@@ -48,10 +48,10 @@ class Conversation {
   void Clear();  // forgets all messages but the system's
 
  private:
-  Conversation(Engine& engine, Tokenizer tokenizer, std::optional<ChatTemplate> chat_template);
+  Conversation(ModelRunner& engine, Tokenizer tokenizer, std::optional<ChatTemplate> chat_template);
   nlohmann::ordered_json MessagesWith(std::string_view user_text) const;
 
-  Engine& engine_;
+  ModelRunner& engine_;
   Tokenizer tokenizer_;
   std::optional<ChatTemplate> template_;
   Sequence sequence_;

@@ -40,7 +40,7 @@ void AddEngineFlags(CLI::App& command, EngineFlags& flags, bool with_threads) {
   command.add_option(
       "--context", flags.context_len,
       "Most tokens of a conversation; 0: what the model was trained for (default 0)");
-  command.add_option("--chunk", flags.chunk_len,
+  command.add_option("--chunk", flags.token_budget,
                      "Most prompt tokens computed in one step, 1 to 4096 (default 512)");
 }
 
@@ -63,7 +63,7 @@ StatusOr<EngineOptions> ToEngineOptions(const EngineFlags& flags) {
   options.num_threads = flags.num_threads;
   options.page_size = flags.page_size;
   options.context_len = flags.context_len;
-  options.chunk_len = flags.chunk_len;
+  options.token_budget = flags.token_budget;
   const char* forced = std::getenv("QUIRE_CPU");
   QUIRE_ASSIGN_OR_RETURN(
       options.instruction_set,
@@ -93,11 +93,11 @@ StatusOr<SamplingParams> ToSamplingParams(const SamplingFlags& flags) {
   return params;
 }
 
-StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineFlags& flags) {
+StatusOr<std::unique_ptr<ModelRunner>> LoadEngine(const EngineFlags& flags) {
   QUIRE_ASSIGN_OR_RETURN(const EngineOptions options, ToEngineOptions(flags));
   ProgressBar bar("loading");
-  return Engine::Load(flags.model_path, options,
-                      [&](uint64_t done, uint64_t total) { bar.Show(done, total); });
+  return ModelRunner::Load(flags.model_path, options,
+                           [&](uint64_t done, uint64_t total) { bar.Show(done, total); });
 }
 
 StatusOr<uint64_t> ParseBytes(std::string_view text) {

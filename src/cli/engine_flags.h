@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/model_runner.h"
 #include "engine/sampler.h"
 
 namespace quire {
@@ -19,7 +19,7 @@ struct EngineFlags {
   uint32_t page_size = 64;
   std::string activations = "int8";
   uint32_t context_len = 0;
-  uint32_t chunk_len = 512;
+  uint32_t token_budget = 512;
 };
 
 struct SamplingFlags {
@@ -38,7 +38,7 @@ StatusOr<EngineOptions> ToEngineOptions(const EngineFlags& flags);
 StatusOr<SamplingParams> ToSamplingParams(const SamplingFlags& flags);
 
 // Loads the model with a progress bar on stderr, if that is a terminal.
-StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineFlags& flags);
+StatusOr<std::unique_ptr<ModelRunner>> LoadEngine(const EngineFlags& flags);
 
 // "512 MiB", "4GiB", "1000000" to bytes. Units: B, KB to TB, KiB to TiB, and K, M, G, T (binary).
 StatusOr<uint64_t> ParseBytes(std::string_view text);

@@ -47,7 +47,7 @@ double Rate(size_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
 }
 
-void PrintSummary(const Engine& engine, const Generation& answer, double load_seconds) {
+void PrintSummary(const ModelRunner& engine, const Generation& answer, double load_seconds) {
   const size_t computed = answer.prompt_len - answer.num_cached;
   const size_t decoded = answer.ids.empty() ? 0 : answer.ids.size() - 1;
   fmt::print(stderr,
@@ -67,7 +67,7 @@ void PrintSummary(const Engine& engine, const Generation& answer, double load_se
     fmt::print(stderr, "the answer ends here: no free page, raise --kv-memory\n");
 }
 
-nlohmann::ordered_json ToJson(const Engine& engine, const std::vector<TokenId>& prompt,
+nlohmann::ordered_json ToJson(const ModelRunner& engine, const std::vector<TokenId>& prompt,
                               const Generation& answer, const SamplingParams& sampling,
                               double load_seconds) {
   return {{"prompt_ids", prompt},
@@ -183,7 +183,7 @@ class RunCommand {
 
   const RunFlags& flags_;
   GenerationParams params_;
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<ModelRunner> engine_;
   std::unique_ptr<Conversation> conversation_;
   double load_seconds_ = 0;
 };

@@ -25,7 +25,7 @@ size_t CommonPrefix(std::span<const TokenId> a, std::span<const TokenId> b) {
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
-StatusOr<SamplingParams> PreparedSampling(const Engine& engine, const Tokenizer& tokenizer,
+StatusOr<SamplingParams> PreparedSampling(const ModelRunner& engine, const Tokenizer& tokenizer,
                                           const GenerationParams& params) {
   SamplingParams sampling = params.sampling;
   if (params.max_tokens != 0 && sampling.min_tokens > params.max_tokens)
@@ -60,7 +60,7 @@ std::string_view FinishReasonName(FinishReason reason) {
   return "?";
 }
 
-StatusOr<Generation> Generate(Engine& engine, Sequence& sequence, const Tokenizer& tokenizer,
+StatusOr<Generation> Generate(ModelRunner& engine, Sequence& sequence, const Tokenizer& tokenizer,
                               std::span<const TokenId> prompt, const GenerationParams& params,
                               const std::function<void(std::string_view)>& on_text,
                               const std::atomic<bool>* cancelled) {

@@ -17,7 +17,7 @@
 
 #include "base/ids.h"
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/model_runner.h"
 #include "engine/sampler.h"
 #include "text/tokenizer.h"
 
@@ -63,9 +63,9 @@ struct Generation {
 //
 // `on_text` (may be empty) gets each piece of text as soon as it is whole characters and no stop
 // string can begin in it. `tokenizer` may have no text. Errors: those of SamplingParams::Prepare
-// (and min_tokens above max_tokens, stop strings without text), Engine::Compute and
+// (and min_tokens above max_tokens, stop strings without text), ModelRunner::Compute and
 // Sampler::Sample.
-StatusOr<Generation> Generate(Engine& engine, Sequence& sequence, const Tokenizer& tokenizer,
+StatusOr<Generation> Generate(ModelRunner& engine, Sequence& sequence, const Tokenizer& tokenizer,
                               std::span<const TokenId> prompt, const GenerationParams& params,
                               const std::function<void(std::string_view)>& on_text,
                               const std::atomic<bool>* cancelled = nullptr);

@@ -11,14 +11,14 @@ namespace {
 
 // A model of ids only, and the tokenizer of its vocabulary: none.
 struct Small {
-  std::unique_ptr<Engine> engine;
+  std::unique_ptr<ModelRunner> engine;
   Tokenizer tokenizer;
 
   explicit Small(EngineOptions options = {}) : engine(Load(options)), tokenizer(NoText()) {}
 
-  static std::unique_ptr<Engine> Load(EngineOptions options) {
+  static std::unique_ptr<ModelRunner> Load(EngineOptions options) {
     options.num_threads = 1;
-    auto engine = Engine::Load(TestData("models/llama-gqa.gguf"), options, {});
+    auto engine = ModelRunner::Load(TestData("models/llama-gqa.gguf"), options, {});
     EXPECT_TRUE(engine.ok()) << engine.status().message();
     return std::move(engine).value();
   }

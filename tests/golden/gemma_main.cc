@@ -27,7 +27,7 @@ class Gemma : public ::testing::Test {
     if (text_.empty()) GTEST_SKIP() << "no shared data on this machine";
   }
 
-  std::unique_ptr<Engine> Load(ActivationForm activations) const {
+  std::unique_ptr<ModelRunner> Load(ActivationForm activations) const {
     EngineOptions options = ExactOptions();
     options.activations = activations;
     options.kv_codec = KvCodec::kF16;

@@ -32,7 +32,7 @@ class Quantised : public ::testing::TestWithParam<const char*> {
     EXPECT_TRUE(model.ok()) << model.status().message();
     return model->Logits(tokens());
   }
-  std::vector<double> Engine(ActivationForm activations) const {
+  std::vector<double> ModelRunner(ActivationForm activations) const {
     EngineOptions options = ExactOptions();
     options.activations = activations;
     return ToDouble(ComputeLogits(*LoadEngine(path(), options), tokens()));
@@ -40,12 +40,12 @@ class Quantised : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(Quantised, MeetTheFloatBoundWithF32Activations) {
-  const Difference difference = Compare(Engine(ActivationForm::kF32), Reference());
+  const Difference difference = Compare(ModelRunner(ActivationForm::kF32), Reference());
   EXPECT_TRUE(difference.Within(kFloatBound.max_abs, kFloatBound.rel_rms)) << difference;
 }
 
 TEST_P(Quantised, StayNearWithInt8Activations) {
-  const Difference difference = Compare(Engine(ActivationForm::kInt8), Reference());
+  const Difference difference = Compare(ModelRunner(ActivationForm::kInt8), Reference());
   RecordProperty("rel_rms", std::to_string(difference.rel_rms));
   if (takes_int8()) {
     EXPECT_TRUE(difference.Within(kInt8Bound.max_abs, kInt8Bound.rel_rms)) << difference;

@@ -12,7 +12,7 @@
 namespace quire {
 namespace {
 
-Difference Measure(Engine& engine, const GoldenLogits& want) {
+Difference Measure(ModelRunner& engine, const GoldenLogits& want) {
   const size_t first = want.positions.front();
   std::vector<uint32_t> rows;
   for (const uint32_t position : want.positions)

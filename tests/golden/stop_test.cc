@@ -12,7 +12,7 @@ namespace quire {
 namespace {
 
 struct Stories {
-  std::unique_ptr<Engine> engine;
+  std::unique_ptr<ModelRunner> engine;
   std::optional<Tokenizer> tokenizer;
   std::vector<TokenId> prompt;
 

@@ -1,4 +1,4 @@
-#include "engine/engine.h"
+#include "engine/model_runner.h"
 
 #include <gtest/gtest.h>
 
@@ -15,9 +15,9 @@
 namespace quire {
 namespace {
 
-std::unique_ptr<Engine> LoadSmall(EngineOptions options = {}) {
+std::unique_ptr<ModelRunner> LoadSmall(EngineOptions options = {}) {
   if (options.num_threads == 0) options.num_threads = 2;
-  auto engine = Engine::Load(TestData("models/llama-gqa.gguf"), options, {});
+  auto engine = ModelRunner::Load(TestData("models/llama-gqa.gguf"), options, {});
   EXPECT_TRUE(engine.ok()) << engine.status().message();
   return std::move(engine).value();
 }
@@ -30,7 +30,7 @@ std::vector<TokenId> Tokens(size_t count) {
 
 std::vector<float> Copy(std::span<const float> values) { return {values.begin(), values.end()}; }
 
-TEST(Engine, LogitsAreOfTheLastTokensAskedFor) {
+TEST(ModelRunner, LogitsAreOfTheLastTokensAskedFor) {
   auto engine = LoadSmall();
   const auto tokens = Tokens(10);
   Sequence all = engine->NewSequence(), last = engine->NewSequence();
@@ -42,23 +42,23 @@ TEST(Engine, LogitsAreOfTheLastTokensAskedFor) {
   EXPECT_TRUE(std::equal(one.begin(), one.end(), ten.end() - static_cast<int64_t>(vocab)));
 }
 
-TEST(Engine, ChunksAndNeighboursChangeNoBit) {
-  auto whole = LoadSmall({.chunk_len = 512});
+TEST(ModelRunner, ChunksAndNeighboursChangeNoBit) {
+  auto whole = LoadSmall({.token_budget = 512});
   const auto a = Tokens(90), b = Tokens(40);
   Sequence whole_a = whole->NewSequence(), whole_b = whole->NewSequence();
   const auto logits_a = Copy(whole->Compute(whole_a, a, 90).value());
   const auto logits_b = Copy(whole->Compute(whole_b, b, 40).value());
-  for (uint32_t chunk_len : {1u, 7u, 64u}) {
-    auto engine = LoadSmall({.chunk_len = chunk_len});
+  for (uint32_t token_budget : {1u, 7u, 64u}) {
+    auto engine = LoadSmall({.token_budget = token_budget});
     Sequence one = engine->NewSequence(), two = engine->NewSequence();
     const SequenceInput inputs[] = {{&one, a, 90}, {&two, b, 40}};
     auto both = logits_a;
     both.insert(both.end(), logits_b.begin(), logits_b.end());
-    EXPECT_EQ(Copy(engine->Compute(inputs).value()), both) << "chunks of " << chunk_len;
+    EXPECT_EQ(Copy(engine->Compute(inputs).value()), both) << "chunks of " << token_budget;
   }
 }
 
-TEST(Engine, ATruncatedSequenceGoesOnWithTheSameBits) {
+TEST(ModelRunner, ATruncatedSequenceGoesOnWithTheSameBits) {
   auto engine = LoadSmall();
   const auto tokens = Tokens(100);
   const std::span<const TokenId> all(tokens);
@@ -71,7 +71,7 @@ TEST(Engine, ATruncatedSequenceGoesOnWithTheSameBits) {
   EXPECT_EQ(Copy(engine->Compute(edited, all.subspan(70)).value()), expected);
 }
 
-TEST(Engine, FailedCallsLeaveTheSequenceAsItWas) {
+TEST(ModelRunner, FailedCallsLeaveTheSequenceAsItWas) {
   // Two pages of 16 tokens.
   EngineOptions options{.page_size = 16};
   {
@@ -99,7 +99,7 @@ TEST(Engine, FailedCallsLeaveTheSequenceAsItWas) {
   EXPECT_EQ(engine->kv_held_bytes(), held);
 }
 
-TEST(Engine, TheContextIsALimit) {
+TEST(ModelRunner, TheContextIsALimit) {
   auto engine = LoadSmall({.context_len = 8});
   Sequence sequence = engine->NewSequence();
   ASSERT_TRUE(engine->Compute(sequence, Tokens(8)).ok());
@@ -108,7 +108,7 @@ TEST(Engine, TheContextIsALimit) {
   EXPECT_NE(status.message().find("8"), std::string::npos);
 }
 
-TEST(Engine, IdleKvMemoryIsNotCommitted) {
+TEST(ModelRunner, IdleKvMemoryIsNotCommitted) {
   auto engine = LoadSmall({.kv_memory_bytes = uint64_t{64} << 30});
   EXPECT_EQ(engine->kv_committed_bytes(), 0u);
   EXPECT_EQ(engine->kv_held_bytes(), 0u);
@@ -121,7 +121,7 @@ TEST(Engine, IdleKvMemoryIsNotCommitted) {
   EXPECT_EQ(engine->kv_held_bytes(), 0u);
 }
 
-TEST(Engine, DecodeAllocatesNothingAfterWarmUp) {
+TEST(ModelRunner, DecodeAllocatesNothingAfterWarmUp) {
   auto engine = LoadSmall({.num_threads = 1, .page_size = 16});  // one thread: all is counted
   Sequence sequence = engine->NewSequence();
   ASSERT_TRUE(engine->Compute(sequence, Tokens(100)).ok());
@@ -145,8 +145,8 @@ std::string ModelWithNan() {
   return path;
 }
 
-TEST(Engine, NanInKOrVFailsTheCallAndNamesTheFirstLayer) {
-  auto engine = Engine::Load(ModelWithNan(), {.num_threads = 2}, {});
+TEST(ModelRunner, NanInKOrVFailsTheCallAndNamesTheFirstLayer) {
+  auto engine = ModelRunner::Load(ModelWithNan(), {.num_threads = 2}, {});
   ASSERT_TRUE(engine.ok()) << engine.status().message();
   Sequence sequence = (*engine)->NewSequence();
   const Status status = (*engine)->Compute(sequence, Tokens(5)).status();
@@ -156,7 +156,7 @@ TEST(Engine, NanInKOrVFailsTheCallAndNamesTheFirstLayer) {
   EXPECT_EQ((*engine)->kv_held_bytes(), 0u);
 }
 
-TEST(Engine, FreedPagesCanGoBackToTheSystem) {
+TEST(ModelRunner, FreedPagesCanGoBackToTheSystem) {
   auto engine = LoadSmall({.context_len = 6000});
   Sequence sequence = engine->NewSequence();
   ASSERT_TRUE(engine->Compute(sequence, Tokens(6000)).ok());
@@ -166,11 +166,11 @@ TEST(Engine, FreedPagesCanGoBackToTheSystem) {
   EXPECT_EQ(engine->kv_committed_bytes(), 0u);
 }
 
-TEST(Engine, OptionsOutOfRangeAreErrors) {
+TEST(ModelRunner, OptionsOutOfRangeAreErrors) {
   const std::string path = TestData("models/llama-gqa.gguf");
-  EXPECT_FALSE(Engine::Load(path, {.num_threads = -1}, {}).ok());
-  EXPECT_FALSE(Engine::Load(path, {.page_size = 20}, {}).ok());
-  EXPECT_FALSE(Engine::Load(path, {.chunk_len = 0}, {}).ok());
+  EXPECT_FALSE(ModelRunner::Load(path, {.num_threads = -1}, {}).ok());
+  EXPECT_FALSE(ModelRunner::Load(path, {.page_size = 20}, {}).ok());
+  EXPECT_FALSE(ModelRunner::Load(path, {.token_budget = 0}, {}).ok());
 }
 
 }  // namespace
