@@ -244,26 +244,28 @@ class ForwardPass::Step {
     auto* scratch = reinterpret_cast<float*>(scratch_[worker].data());
     WindowPlan& window = plan_.of_layer(layer);
     const AttentionPlan& plan = window.plan();
+    PlanProgress& progress = window.progress();
+    const uint32_t turn = plan_.turn_of_layer(layer);
     uint64_t chunks = 0;
     const Activations x = Attended();
     // The columns of a KV head's queries are whole blocks of codes: each item makes its own.
     const bool in_items = shape_.group_size() * shape_.head_dim_v % kActivationBlock == 0;
     const auto finish = [&](const auto& item) {
       if (x.int8.codes == nullptr || !in_items) return;
-      const uint32_t first = plan.sequences()[item.sequence].first_row + item.row_offset;
+      const auto first = static_cast<int>(plan.rows()[item.first_row].row);
       const int blocks = shape_.group_size() * shape_.head_dim_v / kActivationBlock;
       const int block = static_cast<int>(item.kv_head) * blocks;
-      linear_.quantise_blocks(x.rows, x.row_stride, static_cast<int>(first),
-                              static_cast<int>(first + item.num_rows), block, block + blocks,
-                              x.int8);
+      linear_.quantise_blocks(x.rows, x.row_stride, first, first + static_cast<int>(item.num_rows),
+                              block, block + blocks, x.int8);
     };
     const auto run_item = [&](uint32_t item) {
+      progress.WaitFor(item, turn);
       chunks += attention_
                     .run_item(plan, item, static_cast<uint32_t>(layer), buffers_.q,
                               buffers_.attended, workspace, scratch)
                     .chunks_read;
+      const int merge = progress.Finish(item, turn);
       if (!plan.items()[item].is_partial) return finish(plan.items()[item]);
-      const int merge = window.FinishPart(item);
       if (merge < 0) return;
       attention_.merge_item(plan, static_cast<uint32_t>(merge), workspace, buffers_.attended,
                             scratch);

@@ -5,8 +5,8 @@
 //
 // Not here: what is computed (forward.cc); how rows become items (attention/plan.h).
 //
-// Threading: Build by one thread; afterwards any number may read, and call FinishPart. Build
-// allocates nothing once it has seen its largest step.
+// Threading: Build by one thread; afterwards any number may read. Build allocates nothing once it
+// has seen its largest step.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "attention/plan.h"
+#include "attention/plan_progress.h"
 #include "base/ids.h"
 #include "model/forward.h"
 #include "model/shape.h"
@@ -24,26 +25,18 @@ namespace quire {
 // The attention of the layers with one window.
 class WindowPlan {
  public:
-  explicit WindowPlan(const AttentionShape& shape) : shape_(shape) {}
+  WindowPlan(const AttentionShape& shape, Cascade cascade) : shape_(shape), cascade_(cascade) {}
 
   void Build(std::span<const SequenceRows> sequences, int num_threads);
   const AttentionPlan& plan() const { return plan_; }
+  PlanProgress& progress() { return progress_; }
   uint32_t window() const { return shape_.window; }
 
-  // The merge item that became ready by the end of this item; -1 if none did: the item wrote its
-  // output itself, or other parts are not done. Each item of a layer calls it once.
-  int FinishPart(uint32_t item);
-
  private:
-  struct Merge {
-    uint32_t num_parts = 0;
-    uint32_t num_done = 0;  // atomic while a step runs
-  };
-
   AttentionShape shape_;
+  Cascade cascade_;
   AttentionPlan plan_;
-  std::vector<int> merge_of_item_;  // -1: none
-  std::vector<Merge> merges_;
+  PlanProgress progress_;
 };
 
 class StepPlan {
@@ -76,16 +69,23 @@ class StepPlan {
       row += static_cast<int>(num_rows);
     }
   }
-  WindowPlan& of_layer(int layer) { return windows_[plan_of_layer_[static_cast<size_t>(layer)]]; }
+  WindowPlan& of_layer(int layer) { return windows_[layers_[static_cast<size_t>(layer)].window]; }
+  // How many layers before this one have the same plan.
+  uint32_t turn_of_layer(int layer) const { return layers_[static_cast<size_t>(layer)].turn; }
 
   // Of any layer.
   size_t workspace_floats() const;
   size_t scratch_floats() const;
 
  private:
+  struct Layer {
+    size_t window;  // index into windows_
+    uint32_t turn;
+  };
+
   const int num_threads_;
   std::vector<WindowPlan> windows_;
-  std::vector<size_t> plan_of_layer_;  // index into windows_
+  std::vector<Layer> layers_;
 
   std::vector<TokenId> tokens_;
   std::vector<uint32_t> positions_;
