@@ -72,6 +72,11 @@ TestPages::TestPages(const AttentionShape& shape, std::span<const uint32_t> leng
   }
 }
 
+void TestPages::Share(size_t from, size_t to, uint32_t num_pages) {
+  QUIRE_CHECK(num_pages <= std::min(tables_[from].size(), tables_[to].size()));
+  std::copy_n(tables_[from].begin(), num_pages, tables_[to].begin());
+}
+
 AppendResult TestPages::Append(const AttentionKernels& kernels, size_t sequence, uint32_t layer,
                                uint32_t position, uint32_t num_tokens, const float* k,
                                const float* v) {
@@ -90,24 +95,34 @@ AppendResult TestPages::Append(const AttentionKernels& kernels, size_t sequence,
 
 AttentionRun RunAttention(const AttentionKernels& kernels, const AttentionShape& shape,
                           std::span<const SequenceRows> sequences, uint32_t layer,
-                          std::span<const float> q, int num_threads) {
+                          std::span<const float> q, int num_threads, Cascade cascade) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   AttentionPlan plan;
-  plan.Build(shape, sequences, num_threads);
+  plan.Build(shape, sequences, num_threads, cascade);
   AttentionRun run;
   run.num_items = plan.num_items();
   run.num_merge_items = plan.num_merge_items();
+  run.num_runs = static_cast<uint32_t>(plan.run_items().size()) / shape.num_kv_heads;
   const size_t num_rows = q.size() / shape.num_q_heads / shape.layout.head_dim_k;
   run.out.assign(num_rows * shape.num_q_heads * shape.layout.head_dim_v, kNan);
   std::vector<float> workspace(plan.workspace_floats() + 16, kNan);
   std::vector<float> scratch(plan.scratch_floats() + 16);
-  for (uint32_t i = plan.num_items(); i-- > 0;) {
-    std::fill(scratch.begin(), scratch.end(), kNan);
-    run.counters.chunks_read += kernels
-                                    .run_item(plan, i, layer, q.data(), run.out.data(),
-                                              AlignedTo64(workspace), AlignedTo64(scratch))
-                                    .chunks_read;
-  }
+  std::vector<uint32_t> left_of_run(plan.run_items().begin(), plan.run_items().end());
+  std::vector<bool> is_done(plan.num_items());
+  for (uint32_t num_done = 0; num_done < plan.num_items();)
+    for (uint32_t i = plan.num_items(); i-- > 0;) {
+      const AttentionItem& item = plan.items()[i];
+      if (is_done[i] || (item.after != AttentionItem::kNone && left_of_run[item.after] > 0))
+        continue;
+      std::fill(scratch.begin(), scratch.end(), kNan);
+      run.counters.chunks_read += kernels
+                                      .run_item(plan, i, layer, q.data(), run.out.data(),
+                                                AlignedTo64(workspace), AlignedTo64(scratch))
+                                      .chunks_read;
+      if (item.run != AttentionItem::kNone) --left_of_run[item.run];
+      is_done[i] = true;
+      ++num_done;
+    }
   for (uint32_t i = 0; i < plan.num_merge_items(); ++i)
     kernels.merge_item(plan, i, AlignedTo64(workspace), run.out.data(), AlignedTo64(scratch));
   return run;

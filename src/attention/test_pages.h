@@ -40,6 +40,9 @@ class TestPages {
             .num_pages = static_cast<uint32_t>(tables_[sequence].size())};
   }
 
+  // Sequence `to` has the first `num_pages` pages of `from` from here on.
+  void Share(size_t from, size_t to, uint32_t num_pages);
+
   // Appends K and V [num_tokens, num_kv_heads, head_dim] at `position` of one layer.
   AppendResult Append(const AttentionKernels& kernels, size_t sequence, uint32_t layer,
                       uint32_t position, uint32_t num_tokens, const float* k, const float* v);
@@ -60,12 +63,14 @@ struct AttentionRun {
   AttentionCounters counters;
   uint32_t num_items = 0;
   uint32_t num_merge_items = 0;
+  uint32_t num_runs = 0;  // that sequences share
 };
 
-// Plans for `num_threads` and runs all items on this thread, the last one first: their order must
-// not matter. q [num_rows, num_q_heads, head_dim_k].
+// Plans for `num_threads` and runs all items on this thread, the last one first, as far as they
+// need not wait for a run: their order must not matter. q [num_rows, num_q_heads, head_dim_k].
 AttentionRun RunAttention(const AttentionKernels& kernels, const AttentionShape& shape,
                           std::span<const SequenceRows> sequences, uint32_t layer,
-                          std::span<const float> q, int num_threads = 1);
+                          std::span<const float> q, int num_threads = 1,
+                          Cascade cascade = Cascade::kOn);
 
 }  // namespace quire
