@@ -70,6 +70,7 @@ void CheckRow(const AttentionPlan& plan, const SequenceRows& sequence, uint32_t 
     ASSERT_EQ(item.first_key, key);
     ASSERT_EQ(item.resumes, key % kSplitTokens != 0);
     ASSERT_TRUE(before.is_partial);
+    ASSERT_TRUE(item.after != AttentionItem::kNone || item.is_partial);
     if (before.run == AttentionItem::kNone || before.run == item.run) continue;
     ASSERT_EQ(item.after, before.run);
     ASSERT_LT(item_of_key[key - 1], item_of_key[key]);
@@ -108,7 +109,8 @@ TEST(AttentionPlan, ItemsCoverEveryKeyOfEveryRowOnce) {
   EXPECT_GT(num_nested, 100u);
 }
 
-// States never overlap, and a merge joins those of its rows.
+// All items of a row and KV head place its states alike, and those of different rows and heads do
+// not overlap.
 TEST(AttentionPlan, StatesFillTheWorkspaceWithoutOverlap) {
   std::mt19937 rng(2);
   for (int round = 0; round < 50; ++round) {
@@ -119,29 +121,26 @@ TEST(AttentionPlan, StatesFillTheWorkspaceWithoutOverlap) {
     const RandomSequences sequences(rng, 8, 3, 64);
     AttentionPlan plan;
     plan.Build(shape, sequences.rows, 4);
-    std::vector<uint32_t> merged(plan.workspace_floats() / plan.state_floats());
-    for (const AttentionMergeItem& item : plan.merge_items())
-      for (const AttentionRow& row : plan.rows().subspan(item.first_row, item.num_rows)) {
-        const uint32_t first_split = shape.FirstKey(row.position) / kSplitTokens;
-        for (uint32_t i = 0; i < (row.position / kSplitTokens - first_split + 1) * 3; ++i)
-          ++merged[item.workspace_offset / plan.state_floats() + row.first_state -
-                   plan.rows()[item.first_row].first_state + i];
+    std::map<std::pair<uint32_t, uint32_t>, size_t> offsets;  // of a KV head and row of the plan
+    const auto place = [&](const auto& item) {
+      for (uint32_t row = item.first_row; row < item.first_row + item.num_rows; ++row) {
+        const size_t offset = item.workspace_offset + (plan.rows()[row].first_state -
+                                                       plan.rows()[item.first_row].first_state) *
+                                                          plan.state_floats();
+        EXPECT_EQ(offsets.try_emplace({item.kv_head, row}, offset).first->second, offset);
       }
-    EXPECT_EQ(merged, std::vector<uint32_t>(merged.size(), 1));
-    for (const AttentionItem& item : plan.items()) {
-      if (!item.is_partial) continue;
-      // The rows of an item of a run stand at the same offsets as in their merge items.
-      const AttentionRow* rows = plan.rows().data();
-      for (const AttentionMergeItem& merge : plan.merge_items()) {
-        if (merge.kv_head != item.kv_head || merge.first_row < item.first_row ||
-            merge.first_row >= item.first_row + item.num_rows)
-          continue;
-        EXPECT_EQ(merge.workspace_offset,
-                  item.workspace_offset +
-                      (rows[merge.first_row].first_state - rows[item.first_row].first_state) *
-                          plan.state_floats());
-      }
+    };
+    for (const AttentionItem& item : plan.items())
+      if (item.is_partial || item.after != AttentionItem::kNone) place(item);
+    for (const AttentionMergeItem& item : plan.merge_items()) place(item);
+    std::vector<uint32_t> used(plan.workspace_floats() / plan.state_floats());
+    for (const auto& [head_and_row, offset] : offsets) {
+      const uint32_t position = plan.rows()[head_and_row.second].position;
+      const uint32_t first_split = shape.FirstKey(position) / kSplitTokens;
+      for (uint32_t i = 0; i < (position / kSplitTokens - first_split + 1) * 3; ++i)
+        ++used[offset / plan.state_floats() + i];
     }
+    EXPECT_EQ(used, std::vector<uint32_t>(used.size(), 1));
   }
 }
 
