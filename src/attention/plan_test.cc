@@ -53,6 +53,12 @@ void CheckRow(const AttentionPlan& plan, const SequenceRows& sequence, uint32_t 
   std::vector<uint32_t> item_of_key(position + 1, AttentionItem::kNone);
   for (uint32_t index : items) {
     const AttentionItem& item = plan.items()[index];
+    ASSERT_LT(item.first_key, item.end_key);
+    if (item.run != AttentionItem::kNone) {
+      // Its pages lie before the sequence's own.
+      const uint32_t page_size = shape.layout.page_size;
+      ASSERT_LE(item.end_key, sequence.first_position / page_size * page_size);
+    }
     const KvView& kv = plan.sequences()[item.sequence].kv;
     for (uint32_t key = std::max(item.first_key, shape.FirstKey(position));
          key < std::min(item.end_key, position + 1); ++key) {
@@ -164,6 +170,31 @@ TEST(AttentionPlan, TheWorkspaceIsBoundedAndTheRestOfTheItemsAreWhole) {
   EXPECT_EQ(num_keys, 8u * (512u * 128 * 1024 + 512 * 513 / 2));
   EXPECT_EQ(num_rows, 8u * 512u);
   EXPECT_GT(num_whole, 100u);
+}
+
+// 64 sequences of 64K tokens in common would leave 150 MB of states.
+TEST(AttentionPlan, SequencesShareAsLongAsTheWorkspaceHasRoom) {
+  const AttentionShape shape =
+      MakeTestShape({.num_kv_heads = 8, .group_size = 4, .head_dim_k = 256, .head_dim_v = 256});
+  std::vector<std::byte*> table(1025);
+  for (size_t i = 0; i < table.size(); ++i) table[i] = reinterpret_cast<std::byte*>(64 * i + 64);
+  std::vector<std::vector<std::byte*>> tables(64, table);
+  std::vector<SequenceRows> sequences;
+  for (uint32_t i = 0; i < 64; ++i) {
+    tables[i].back() = reinterpret_cast<std::byte*>(64 * (2000 + i));
+    sequences.push_back({ViewOf(tables[i]), i, 1, 65536});
+  }
+  AttentionPlan plan;
+  plan.Build(shape, sequences, 2);
+  EXPECT_LE(plan.workspace_floats(), kMaxWorkspaceFloats);
+  uint32_t num_together = 0, num_alone = 0;
+  for (const AttentionItem& item : plan.items()) {
+    if (item.kv_head != 0 || item.end_key != 65537) continue;
+    num_together += item.after != AttentionItem::kNone;
+    num_alone += item.after == AttentionItem::kNone;
+  }
+  EXPECT_EQ(num_together, 28u);  // of 65 states for each of 32 heads
+  EXPECT_EQ(num_alone, 64u - 28u);
 }
 
 TEST(AttentionPlan, NothingToDoIsAnEmptyPlan) {
