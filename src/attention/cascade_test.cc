@@ -41,7 +41,7 @@ class Family {
       uint32_t first = 0;
       if (m.from != kNobody) {
         pages_.Share(m.from, i, m.shared_pages);
-        first = m.shared_pages * test.page_size;
+        first = std::min(m.length, m.shared_pages * test.page_size);
       }
       const uint32_t n = m.length - first;
       const auto k = RandomValues(rng_, n * k_row);
@@ -223,9 +223,13 @@ TEST(AttentionCascade, AnyTreeHasTheBitsOfEachAlone) {
       m.num_rows = std::min(m.length, 1 + static_cast<uint32_t>(rng()) % (i % 4 == 0 ? 20 : 2));
       if (i > 0 && rng() % 5 != 0) {
         m.from = static_cast<uint32_t>(rng()) % i;
-        const uint32_t most = std::min((m.length - m.num_rows), members[m.from].length);
+        const uint32_t other = members[m.from].length;
+        const uint32_t most = std::min((m.length - m.num_rows), other);
         m.shared_pages = most / test.page_size;
         if (rng() % 2 == 0) m.shared_pages = static_cast<uint32_t>(rng()) % (m.shared_pages + 1);
+        // Rows in a page of the other one, as when the last token of a prompt is computed again.
+        if (m.length <= other && rng() % 2 == 0)
+          m.shared_pages = (m.length + test.page_size - 1) / test.page_size;
       }
       members.push_back(m);
     }
@@ -238,6 +242,20 @@ TEST(AttentionCascade, AnyTreeHasTheBitsOfEachAlone) {
     }
   }
   EXPECT_GT(num_runs, 60u);
+}
+
+// A chunk's later rows may see nothing of a run that its first row sees the end of.
+TEST(AttentionCascade, RowsWhoseWindowBeginsBehindTheRunHaveTheBitsOfEachAlone) {
+  const TestCase test = {.page_size = 16, .head_dim_k = 16, .head_dim_v = 16, .window = 128};
+  const std::vector<Member> members = {
+      {.length = 981}, {.from = 0, .shared_pages = 61, .length = 1138, .num_rows = 48}};
+  const Family family(test, members, 9);
+  for (InstructionSet set : AvailableInstructionSets())
+    for (int num_threads : {1, 8}) {
+      const auto run = family.Run(set, num_threads, Cascade::kOn);
+      EXPECT_EQ(run.num_runs, 1u);
+      EXPECT_TRUE(SameBits(run.out, family.Alone(set))) << num_threads;
+    }
 }
 
 // PFX-18: 32 readers of 4,096 tokens in pages of 16 load each page of them once per KV head, 256

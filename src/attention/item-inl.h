@@ -62,8 +62,10 @@ class ItemWalk {
     if (item_.run != AttentionItem::kNone) PrepareQueries(0, rows_.num_query_rows());
     const uint32_t first_split = item_.first_key / kSplitTokens;
     const uint32_t last_split = (item_.end_key - 1) / kSplitTokens;
-    const bool merges = !item_.is_partial && first_split < last_split;
-    if (merges) rows_.StartMerged();
+    // The splits before the first one, if rows see any, are those of a run.
+    const bool merges =
+        !item_.is_partial && shape_.FirstKey(rows_.first_position()) / kSplitTokens < last_split;
+    if (merges) rows_.StartMerged(first_split, workspace);
     for (uint32_t split = first_split; split <= last_split; ++split) {
       StartSplit(split, split == first_split && item_.resumes, workspace);
       WalkSplit(split);

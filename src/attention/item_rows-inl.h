@@ -97,9 +97,17 @@ class ItemRows {
     }
   }
 
-  // What is merged begins as the empty state; the split in progress joins those before it.
-  void StartMerged() {
-    for (uint32_t a = 0; a < num_query_rows_; ++a) scratch_[at_.merged_sum + a] = 0.0f;
+  // What is merged begins as the states of the splits before `split`, if any; the split in progress
+  // joins those before it.
+  void StartMerged(uint32_t split, float* workspace) {
+    for (uint32_t a = 0; a < num_query_rows_; ++a) {
+      scratch_[at_.merged_sum + a] = 0.0f;
+      const uint32_t first = FirstSplit(a / group_);
+      for (uint32_t s = first; item_.after != AttentionItem::kNone && s < split; ++s) {
+        const float* state = StateOf(a, s, workspace);
+        MergeState(state[0], SumLanes16(Load16(state + 16)), state + 32, at_.o_stride, MergedOf(a));
+      }
+    }
   }
   void MergeSplit() {
     for (size_t a = 0; a < num_query_rows_; ++a)
@@ -127,16 +135,18 @@ class ItemRows {
     return size_t{rows_[query_row / group_].row} * shape_.num_q_heads +
            size_t{item_.kv_head} * group_ + query_row % group_;
   }
+  uint32_t FirstSplit(uint32_t row) const {
+    return shape_.FirstKey(rows_[row].position) / kSplitTokens;
+  }
   // A row has a state of each split that it sees.
   bool Sees(uint32_t row, uint32_t split) const {
-    const uint32_t position = rows_[row].position;
-    return split >= shape_.FirstKey(position) / kSplitTokens && split <= position / kSplitTokens;
+    return split >= FirstSplit(row) && split <= rows_[row].position / kSplitTokens;
   }
   float* StateOf(uint32_t query_row, uint32_t split, float* workspace) const {
     const AttentionRow& row = rows_[query_row / group_];
-    const uint32_t first_split = shape_.FirstKey(row.position) / kSplitTokens;
     const size_t state = row.first_state - rows_[0].first_state +
-                         size_t{split - first_split} * group_ + query_row % group_;
+                         size_t{split - FirstSplit(query_row / group_)} * group_ +
+                         query_row % group_;
     return workspace + item_.workspace_offset + state * plan_.state_floats();
   }
   void Start(uint32_t query_row) {

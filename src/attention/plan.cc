@@ -205,22 +205,23 @@ void AttentionPlan::AddItems(const Tile& tile, uint32_t kv_head, uint64_t cost) 
                         .first_key = FirstKeyOf(tile),
                         .end_key = EndKeyOf(tile)};
   const uint64_t most_splits = SplitsPerItem(cost, tile.num_rows);
-  if (tile.run == SharedRuns::kNone) {
-    const uint32_t end_row = tile.first_row + tile.num_rows;
-    const uint64_t end_state = end_row < rows_.size() ? rows_[end_row].first_state : num_states_;
-    const size_t floats = (end_state - rows_[tile.first_row].first_state) * state_floats();
-    if (NumSplits(item.first_key, item.end_key) <= most_splits ||
-        workspace_floats_ + floats > kMaxWorkspaceFloats) {
-      items_.push_back(item);
-      return;
-    }
-    item.workspace_offset = workspace_floats_;
-    workspace_floats_ += floats;
-  } else {
+  bool is_whole = NumSplits(item.first_key, item.end_key) <= most_splits;
+  if (tile.run != SharedRuns::kNone) {
     item.workspace_offset = SharedOffset(kv_head, tile.first_row);
     // The window of a tile's rows may begin behind the run, even behind its last split.
     item.resumes = (tile.first_key - 1) / kSplitTokens == item.first_key / kSplitTokens;
     item.after = tile.run * shape_.num_kv_heads + kv_head;
+  } else if (!is_whole) {
+    const uint32_t end_row = tile.first_row + tile.num_rows;
+    const uint64_t end_state = end_row < rows_.size() ? rows_[end_row].first_state : num_states_;
+    const size_t floats = (end_state - rows_[tile.first_row].first_state) * state_floats();
+    item.workspace_offset = workspace_floats_;
+    is_whole = workspace_floats_ + floats > kMaxWorkspaceFloats;
+    if (!is_whole) workspace_floats_ += floats;
+  }
+  if (is_whole) {
+    items_.push_back(item);
+    return;
   }
   item.is_partial = true;
   item.merge = static_cast<uint32_t>(merge_items_.size());

@@ -20,7 +20,7 @@
 //   - cascade: rows of several sequences over pages that they share (attention/shared_runs.h).
 //     Each page is read once for all of them. The item leaves states; the rows' own items go on
 //     with them at the page where the run ends, in the middle of a split as well, because a state
-//     is kept as it is in registers (sums by lane).
+//     is kept as it is while a split is in progress (sums by lane).
 //
 // Not here: the bytes of q, k, v (kernels.h); who holds pages (cache/). One plan serves all layers
 // of a layer group.

@@ -6,9 +6,9 @@
 //
 // A plan runs once for each layer: `turn` counts these, from 0 on after Build.
 //
-// Threading: Build by one thread, while no worker runs; the others by any worker. All workers must
-// have ended a turn before one begins the next. Build allocates nothing once it has seen its
-// largest plan.
+// Move-only. Threading: Build by one thread, while no worker runs; the others by any worker. All
+// workers must have ended a turn before one begins the next. Build allocates nothing once it has
+// seen its largest plan.
 #pragma once
 
 #include <atomic>
@@ -23,6 +23,10 @@ namespace quire {
 
 class PlanProgress {
  public:
+  PlanProgress() = default;
+  PlanProgress(PlanProgress&&) = default;
+  PlanProgress& operator=(PlanProgress&&) = default;
+
   // The plan must outlive it, or the next Build.
   void Build(const AttentionPlan& plan) {
     plan_ = &plan;

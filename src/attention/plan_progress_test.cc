@@ -63,7 +63,7 @@ TEST_F(PlanProgressTest, AMergeIsReadyWhenItsLastPartEnds) {
 // and all end.
 TEST_F(PlanProgressTest, ItemsStartWhenTheirRunIsDone) {
   std::vector<uint32_t> positions;
-  for (uint32_t i = 0; i < 20; ++i) positions.push_back(3000 + i);
+  for (uint32_t i = 0; i < 20; ++i) positions.push_back(i == 0 ? 50000 : 3000 + i);
   for (const int num_threads : {1, 2, 4}) {
     Build(positions, 40, num_threads);
     ASSERT_EQ(plan_.run_items().size(), 2u);
@@ -85,8 +85,9 @@ TEST_F(PlanProgressTest, ItemsStartWhenTheirRunIsDone) {
         });
     });
     EXPECT_EQ(num_early, 0u) << num_threads;
-    EXPECT_EQ(num_waiting, kTurns * 20u * 2);
-    EXPECT_EQ(num_merged, kTurns * 20u * 2);
+    EXPECT_GE(num_waiting, kTurns * 20u * 2);
+    EXPECT_EQ(plan_.num_merge_items() > 0, num_threads > 1);
+    EXPECT_EQ(num_merged, kTurns * plan_.num_merge_items());
   }
 }
 

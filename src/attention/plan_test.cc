@@ -53,6 +53,12 @@ void CheckRow(const AttentionPlan& plan, const SequenceRows& sequence, uint32_t 
   std::vector<uint32_t> item_of_key(position + 1, AttentionItem::kNone);
   for (uint32_t index : items) {
     const AttentionItem& item = plan.items()[index];
+    ASSERT_LT(item.first_key, item.end_key);
+    if (item.run != AttentionItem::kNone) {
+      // Its pages lie before the sequence's own.
+      const uint32_t page_size = shape.layout.page_size;
+      ASSERT_LE(item.end_key, sequence.first_position / page_size * page_size);
+    }
     const KvView& kv = plan.sequences()[item.sequence].kv;
     for (uint32_t key = std::max(item.first_key, shape.FirstKey(position));
          key < std::min(item.end_key, position + 1); ++key) {
@@ -70,6 +76,7 @@ void CheckRow(const AttentionPlan& plan, const SequenceRows& sequence, uint32_t 
     ASSERT_EQ(item.first_key, key);
     ASSERT_EQ(item.resumes, key % kSplitTokens != 0);
     ASSERT_TRUE(before.is_partial);
+    ASSERT_TRUE(item.after != AttentionItem::kNone || item.is_partial);
     if (before.run == AttentionItem::kNone || before.run == item.run) continue;
     ASSERT_EQ(item.after, before.run);
     ASSERT_LT(item_of_key[key - 1], item_of_key[key]);
@@ -108,7 +115,8 @@ TEST(AttentionPlan, ItemsCoverEveryKeyOfEveryRowOnce) {
   EXPECT_GT(num_nested, 100u);
 }
 
-// States never overlap, and a merge joins those of its rows.
+// All items of a row and KV head place its states alike, and those of different rows and heads do
+// not overlap.
 TEST(AttentionPlan, StatesFillTheWorkspaceWithoutOverlap) {
   std::mt19937 rng(2);
   for (int round = 0; round < 50; ++round) {
@@ -119,29 +127,26 @@ TEST(AttentionPlan, StatesFillTheWorkspaceWithoutOverlap) {
     const RandomSequences sequences(rng, 8, 3, 64);
     AttentionPlan plan;
     plan.Build(shape, sequences.rows, 4);
-    std::vector<uint32_t> merged(plan.workspace_floats() / plan.state_floats());
-    for (const AttentionMergeItem& item : plan.merge_items())
-      for (const AttentionRow& row : plan.rows().subspan(item.first_row, item.num_rows)) {
-        const uint32_t first_split = shape.FirstKey(row.position) / kSplitTokens;
-        for (uint32_t i = 0; i < (row.position / kSplitTokens - first_split + 1) * 3; ++i)
-          ++merged[item.workspace_offset / plan.state_floats() + row.first_state -
-                   plan.rows()[item.first_row].first_state + i];
+    std::map<std::pair<uint32_t, uint32_t>, size_t> offsets;  // of a KV head and row of the plan
+    const auto place = [&](const auto& item) {
+      for (uint32_t row = item.first_row; row < item.first_row + item.num_rows; ++row) {
+        const size_t offset = item.workspace_offset + (plan.rows()[row].first_state -
+                                                       plan.rows()[item.first_row].first_state) *
+                                                          plan.state_floats();
+        EXPECT_EQ(offsets.try_emplace({item.kv_head, row}, offset).first->second, offset);
       }
-    EXPECT_EQ(merged, std::vector<uint32_t>(merged.size(), 1));
-    for (const AttentionItem& item : plan.items()) {
-      if (!item.is_partial) continue;
-      // The rows of an item of a run stand at the same offsets as in their merge items.
-      const AttentionRow* rows = plan.rows().data();
-      for (const AttentionMergeItem& merge : plan.merge_items()) {
-        if (merge.kv_head != item.kv_head || merge.first_row < item.first_row ||
-            merge.first_row >= item.first_row + item.num_rows)
-          continue;
-        EXPECT_EQ(merge.workspace_offset,
-                  item.workspace_offset +
-                      (rows[merge.first_row].first_state - rows[item.first_row].first_state) *
-                          plan.state_floats());
-      }
+    };
+    for (const AttentionItem& item : plan.items())
+      if (item.is_partial || item.after != AttentionItem::kNone) place(item);
+    for (const AttentionMergeItem& item : plan.merge_items()) place(item);
+    std::vector<uint32_t> used(plan.workspace_floats() / plan.state_floats());
+    for (const auto& [head_and_row, offset] : offsets) {
+      const uint32_t position = plan.rows()[head_and_row.second].position;
+      const uint32_t first_split = shape.FirstKey(position) / kSplitTokens;
+      for (uint32_t i = 0; i < (position / kSplitTokens - first_split + 1) * 3; ++i)
+        ++used[offset / plan.state_floats() + i];
     }
+    EXPECT_EQ(used, std::vector<uint32_t>(used.size(), 1));
   }
 }
 
@@ -165,6 +170,31 @@ TEST(AttentionPlan, TheWorkspaceIsBoundedAndTheRestOfTheItemsAreWhole) {
   EXPECT_EQ(num_keys, 8u * (512u * 128 * 1024 + 512 * 513 / 2));
   EXPECT_EQ(num_rows, 8u * 512u);
   EXPECT_GT(num_whole, 100u);
+}
+
+// 64 sequences of 64K tokens in common would leave 150 MB of states.
+TEST(AttentionPlan, SequencesShareAsLongAsTheWorkspaceHasRoom) {
+  const AttentionShape shape =
+      MakeTestShape({.num_kv_heads = 8, .group_size = 4, .head_dim_k = 256, .head_dim_v = 256});
+  std::vector<std::byte*> table(1025);
+  for (size_t i = 0; i < table.size(); ++i) table[i] = reinterpret_cast<std::byte*>(64 * i + 64);
+  std::vector<std::vector<std::byte*>> tables(64, table);
+  std::vector<SequenceRows> sequences;
+  for (uint32_t i = 0; i < 64; ++i) {
+    tables[i].back() = reinterpret_cast<std::byte*>(64 * (2000 + i));
+    sequences.push_back({ViewOf(tables[i]), i, 1, 65536});
+  }
+  AttentionPlan plan;
+  plan.Build(shape, sequences, 2);
+  EXPECT_LE(plan.workspace_floats(), kMaxWorkspaceFloats);
+  uint32_t num_together = 0, num_alone = 0;
+  for (const AttentionItem& item : plan.items()) {
+    if (item.kv_head != 0 || item.end_key != 65537) continue;
+    num_together += item.after != AttentionItem::kNone;
+    num_alone += item.after == AttentionItem::kNone;
+  }
+  EXPECT_EQ(num_together, 28u);  // of 65 states for each of 32 heads
+  EXPECT_EQ(num_alone, 64u - 28u);
 }
 
 TEST(AttentionPlan, NothingToDoIsAnEmptyPlan) {
