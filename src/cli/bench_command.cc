@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "cli/command.h"
 #include "cli/engine_flags.h"
+#include "cli/eviction_bench.h"
 #include "cli/kernel_bench.h"
 
 namespace quire {
@@ -173,6 +174,25 @@ StatusOr<int> RunBench(const BenchFlags& flags) {
   return 0;
 }
 
+CLI::App* AddEviction(CLI::App& bench, EvictionBenchFlags& flags) {
+  CLI::App* command = bench.add_subcommand(
+      "eviction", "What a cache would hit on recorded requests; needs no MODEL");
+  command->add_option("--trace", flags.traces, "JSON lines with \"hash_ids\", as Mooncake's")
+      ->required();
+  command->add_option("--memory-tokens", flags.memory_tokens, "Cache sizes, such as 0.5M,2.6M")
+      ->delimiter(',');
+  command->add_option("--policy", flags.policies, "plain_lru, lru, reuse, best; the ends bound")
+      ->delimiter(',');
+  command->add_option("--tokens-per-page", flags.tokens_per_page, "Tokens that an id stands for")
+      ->check(CLI::Range(1, 1 << 20));
+  command
+      ->add_option("--flood", flags.flood,
+                   "Pages of a second tenant, never asked for again, for each page of the trace")
+      ->check(CLI::Range(0, 1000));
+  command->add_flag("--json", flags.json, "Print a JSON list");
+  return command;
+}
+
 }  // namespace
 
 CommandBody AddBenchCommand(CLI::App& app) {
@@ -198,7 +218,10 @@ CommandBody AddBenchCommand(CLI::App& app) {
                     "With --kernels: every weight type, more head sizes, depths and page sizes");
   command->add_flag("--json", flags->json, "Print a JSON list");
   command->get_option("MODEL")->required(false);  // by us: not with --kernels
-  return [flags, command]() -> StatusOr<int> {
+  auto eviction_flags = std::make_shared<EvictionBenchFlags>();
+  const CLI::App* eviction = AddEviction(*command, *eviction_flags);
+  return [flags, command, eviction_flags, eviction]() -> StatusOr<int> {
+    if (eviction->parsed()) return RunEvictionBench(*eviction_flags);
     if (flags->no_kv_cache && command->count("-d") == 0) flags->depths = {64, 128, 256, 512};
     if (flags->kernels)
       return RunKernelBench(flags->engine, flags->threads.front(), flags->all_shapes, flags->json);

@@ -54,6 +54,22 @@ void AddSamplingFlags(CLI::App& command, SamplingFlags& flags) {
   command.add_option("--min-p", flags.params.min_p,
                      "Keep tokens with at least this share of the best one's probability, 0 to 1 "
                      "(default 0.05)");
+  command.add_option(
+      "--presence-penalty", flags.params.presence_penalty,
+      "Taken from the logit of each token of the answer so far, -2 to 2 (default 0)");
+  command.add_option("--frequency-penalty", flags.params.frequency_penalty,
+                     "The same, once for each time that it came, -2 to 2 (default 0)");
+  command.add_option("--repeat-penalty", flags.params.repetition_penalty,
+                     "Divides their positive logits and multiplies the negative ones, above 0 "
+                     "(default 1: off)");
+  // One value each time: the model may follow it.
+  command
+      .add_option("--stop", flags.params.stop_strings,
+                  "End the answer before this text; may be given up to 16 times")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_option("--min-tokens", flags.params.min_tokens,
+                     "No end of the answer before so many tokens (default 0)");
   command.add_option("--seed", flags.seed,
                      "Seed of the random numbers; -1: another one each time (default -1)");
 }

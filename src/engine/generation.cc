@@ -42,24 +42,6 @@ StatusOr<SamplingParams> PreparedSampling(const ModelRunner& engine, const Token
 
 }  // namespace
 
-std::string_view FinishReasonName(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kEndOfAnswer:
-    case FinishReason::kStopToken:
-    case FinishReason::kStopString:
-      return "stop";
-    case FinishReason::kMaxTokens:
-      return "length";
-    case FinishReason::kContextFull:
-      return "context";
-    case FinishReason::kMemoryFull:
-      return "memory";
-    case FinishReason::kCancelled:
-      return "cancelled";
-  }
-  return "?";
-}
-
 StatusOr<Generation> Generate(ModelRunner& engine, Sequence& sequence, const Tokenizer& tokenizer,
                               std::span<const TokenId> prompt, const GenerationParams& params,
                               const std::function<void(std::string_view)>& on_text,

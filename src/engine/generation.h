@@ -18,21 +18,11 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "engine/model_runner.h"
+#include "engine/request.h"
 #include "engine/sampler.h"
 #include "text/tokenizer.h"
 
 namespace quire {
-
-enum class FinishReason {
-  kEndOfAnswer,  // the model said so
-  kStopToken,    // a token of the request's stop_tokens
-  kStopString,   // a stop string in the text
-  kMaxTokens,    // as many as were asked for
-  kContextFull,  // the context holds no more
-  kMemoryFull,   // no free page for the next token
-  kCancelled,
-};
-std::string_view FinishReasonName(FinishReason reason);  // "stop", "length", ...
 
 struct GenerationParams {
   SamplingParams sampling;

@@ -130,6 +130,10 @@ TEST(Generation, AStopTokenEndsTheAnswerButNotBeforeMinTokens) {
   EXPECT_EQ(later.finish_reason, FinishReason::kMaxTokens);
   EXPECT_EQ(std::count(later.ids.begin(), later.ids.end(), stop), 0);
 
+  const Generation soonest =
+      ask({.logit_bias = {{stop, 100}}, .min_tokens = 3, .stop_tokens = {stop}}).value();
+  EXPECT_EQ(soonest.ids.size(), 3u);
+
   EXPECT_EQ(ask({.min_tokens = 13}).status().message(),
             "min_tokens 13: need at most max_tokens, 12");
   EXPECT_EQ(ask({.stop_strings = {"x"}}).status().code(), StatusCode::kInvalidArgument);

@@ -53,6 +53,11 @@ class ExitCodes(unittest.TestCase):
     def test_wrong_words_give_2(self):
         self.check(run("run", MODEL, "--no-such-flag"), 2, "--no-such-flag")
         self.check(run("run", MODEL, "--prompt-ids", "1", "--temp", "-1"), 2, "temperature")
+        self.check(run("run", MODEL, "--prompt-ids", "1", "--repeat-penalty", "0"), 2,
+                   "repetition_penalty")
+        self.check(run("run", MODEL, "--prompt-ids", "1", "--stop", ""), 2, "stop string 0")
+        self.check(run("run", MODEL, "--prompt-ids", "1", "--min-tokens", "9", "-n", "8"), 2,
+                   "max_tokens")
         self.check(run("run", MODEL, "--prompt-ids", "1 x"), 2, "no token id")
         self.check(run("run", MODEL, "--prompt-ids", "1", "--kv", "q8"), 2, "q8")
         self.check(run("run", MODEL, "--prompt-ids", "1", "--kv-memory", "lots"), 2, "--kv-memory")
@@ -114,6 +119,14 @@ class Run(unittest.TestCase):
                 continue  # this machine lacks it
             ids.add(tuple(json.loads(result.stdout)["ids"]))
         self.assertEqual(len(ids), 1)
+
+    @needs(TEXT_MODEL)
+    def test_a_stop_string_ends_the_answer_before_it(self):
+        arguments = ("run", "--temp", "0", "--raw", "-p", "Once", "-n", "40")
+        whole = run(*arguments, TEXT_MODEL).stdout.rstrip("\n")
+        stop = whole[10:14]
+        cut = run(*arguments, "--stop", "#", "--stop", stop, TEXT_MODEL).stdout
+        self.assertEqual(cut, whole[:whole.index(stop)] + "\n")
 
     @needs(TEXT_MODEL)
     def test_text_goes_to_stdout_and_the_summary_to_stderr(self):

@@ -108,16 +108,17 @@ TEST(Stop, ASeededAnswerIsTheSameTextColdAndFromCachedPages) {
 TEST(Stop, MinTokensHoldsTheEndBackAndIgnoreEosGoesOn) {
   const auto stories = Stories::Load();
   if (!stories) GTEST_SKIP() << "no shared data on this machine";
-  const TokenId bos = *stories->tokenizer->bos();
-  // A token that comes early, as the end: the model itself ends its stories late.
-  const Generation free = stories->Ask({.temperature = 0});
-  SamplingParams sampling{.temperature = 0, .stop_tokens = {free.ids[3]}};
-  EXPECT_LE(stories->Ask(sampling).ids.size(), 3u);
+  SamplingParams sampling{.temperature = 0, .logit_bias = {{*stories->tokenizer->eos(), 100}}};
+  EXPECT_TRUE(stories->Ask(sampling).ids.empty());
   sampling.min_tokens = 20;
-  EXPECT_GE(stories->Ask(sampling).ids.size(), 20u);
-  const Generation all =
-      stories->Ask({.temperature = 0, .logit_bias = {{bos, 100}}, .ignore_eos = true});
+  const Generation soonest = stories->Ask(sampling);
+  EXPECT_EQ(soonest.ids.size(), 20u);
+  EXPECT_EQ(soonest.finish_reason, FinishReason::kEndOfAnswer);
+  EXPECT_EQ(soonest.stop_token, stories->tokenizer->eos());
+  sampling.ignore_eos = true;
+  const Generation all = stories->Ask(sampling);
   EXPECT_EQ(all.ids.size(), 120u);
+  EXPECT_EQ(all.finish_reason, FinishReason::kMaxTokens);
 }
 
 }  // namespace
