@@ -57,8 +57,31 @@ struct Simulator::Live {
   }
 };
 
+SimulatorOptions RandomOptions(uint64_t seed) {
+  const auto part = [&](uint64_t below) { return static_cast<uint32_t>(seed % below); };
+  SimulatorOptions options;
+  options.seed = seed;
+  options.num_pages = 8 + static_cast<uint32_t>(seed * 7 % 57);
+  options.seals = part(2) == 1;
+  options.window = part(4) >= 2 ? 3 + part(13) : 0;
+  if (options.seals) {
+    options.sink_pages = part(8) / 4;
+    options.recent_pages = part(24) / 8;
+  }
+  options.keeps_prefixes = part(16) != 0;
+  options.page_size = part(5) == 0 ? 8 : 4;
+  options.check_every = 4;
+  options.most_live = 4 + part(3) * 10;
+  options.limits.token_budget = part(7) == 0 ? 1 + part(6) : 32;
+  options.limits.max_running = part(3) == 0 ? 3 : 256;
+  options.limits.watermark_bytes = part(2) * PageStride(1);
+  return options;
+}
+
 Simulator::Simulator(const SimulatorOptions& options) : options_(options), random_(options.seed) {
-  const size_t page_bytes = options.page_size * sizeof(uint64_t);
+  // What a page costs of the budget: an open one twice what its sealed form does.
+  const size_t page_bytes =
+      options.seals ? 2 * PageStride(1) : options.page_size * sizeof(uint64_t);
   shape_.page_size = options.page_size;
   const size_t sealed = options.seals ? sizeof(uint64_t) : 0;
   shape_.groups.push_back({.window = 0,
@@ -268,7 +291,7 @@ Status Simulator::End(Live& live) {
   return OkStatus();
 }
 
-Status Simulator::RandomStep() {
+void Simulator::ChangeRandomly() {
   if (live_.size() < options_.most_live && Random(100) < options_.arrivals) {
     const uint32_t burst = Random(6) == 0 ? options_.most_live : 1;
     const SimulatedRequest request = RandomRequest();
@@ -279,7 +302,14 @@ Status Simulator::RandomStep() {
     Abort(live_[Random(static_cast<uint32_t>(live_.size()))]->id);
   if (!live_.empty() && live_.size() < options_.most_live && Random(100) < 2)
     Fork(live_[Random(static_cast<uint32_t>(live_.size()))]->id);
-  return Step();
+}
+
+Status Simulator::RunRandom(uint64_t num_steps) {
+  for (uint64_t i = 0; i < num_steps; ++i) {
+    ChangeRandomly();
+    QUIRE_RETURN_IF_ERROR(Step());
+  }
+  return Drain();
 }
 
 Status Simulator::Drain() {

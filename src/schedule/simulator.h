@@ -38,6 +38,9 @@ struct SimulatorOptions {
   uint64_t seed = 1;
 };
 
+// Pools of 8 to 64 pages, all kinds of groups and limits.
+SimulatorOptions RandomOptions(uint64_t seed);
+
 // What comes in. Tests add their own; RandomRequest() makes others.
 struct SimulatedRequest {
   std::vector<TokenId> prompt;
@@ -61,8 +64,8 @@ class Simulator {
 
   // One step and its checks; without requests only the step count goes on.
   Status Step();
-  // Random arrivals, aborts and forks, and a step.
-  Status RandomStep();
+  // Steps with random arrivals, aborts and forks; then Drain().
+  Status RunRandom(uint64_t num_steps);
   // Steps until all have ended, then nothing may be held.
   Status Drain();
 
@@ -91,6 +94,7 @@ class Simulator {
 
   uint32_t Random(uint32_t below) { return static_cast<uint32_t>(random_() % below); }
   void FillState();
+  void ChangeRandomly();
   Status Apply();
   Status Compute(Live& live, uint32_t num_tokens);
   Status End(Live& live);
