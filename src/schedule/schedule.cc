@@ -61,12 +61,21 @@ void GiveTurn(StepDraft* draft) {
   draft->items[*std::ranges::min_element(draft->prompts, {}, last)].has_turn = true;
 }
 
+// Another one computes its next page in this step.
 bool IsHeldBack(const StepDraft& draft, const Item& item) {
   if (item.num_tokens() > 0) return false;
-  return std::ranges::any_of(draft.prompts, [&](uint32_t i) {
+  return std::ranges::any_of(draft.leaders, [&](uint32_t i) {
     const Item& leader = draft.items[i];
     return leader.num_tokens() > 0 && ComputesSamePage(draft.cache(), leader, item);
   });
+}
+
+bool GivePrompt(StepDraft* draft, uint32_t index, uint32_t most) {
+  Item& item = draft->items[index];
+  const bool is_first = item.num_tokens() == 0;
+  if (!draft->Give(item, most)) return false;
+  if (is_first) draft->leaders.push_back(index);
+  return true;
 }
 
 void GivePrompts(StepDraft* draft) {
@@ -76,16 +85,17 @@ void GivePrompts(StepDraft* draft) {
   });
   // Half of the tokens to the first in order ...
   const uint32_t rest = draft->tokens_left / 2;
+  draft->leaders.clear();
   for (const uint32_t i : draft->prompts) {
-    Item& item = items[i];
-    if (item.is_gone || IsHeldBack(*draft, item)) continue;
     if (draft->tokens_left <= rest) break;
-    if (draft->Give(item, draft->tokens_left - rest) || item.is_new) continue;
+    const Item& item = items[i];
+    if (item.is_gone || IsHeldBack(*draft, item)) continue;
+    if (GivePrompt(draft, i, draft->tokens_left - rest) || item.is_new) continue;
     const auto may_go = [&](const Item& other) {
       return !other.is_protected && other.sequence->priority > item.sequence->priority;
     };
-    if (draft->MakeRoom(draft->BytesTo(item, item.begin + 1), may_go) && draft->tokens_left > rest)
-      draft->Give(item, draft->tokens_left - rest);
+    if (draft->MakeRoom(draft->BytesTo(item, item.begin + 1), may_go))
+      GivePrompt(draft, i, draft->tokens_left - rest);
   }
   // ... and half to the shortest, so that a short one never waits behind long ones.
   std::ranges::sort(draft->prompts, {}, [&](uint32_t i) {
@@ -94,7 +104,7 @@ void GivePrompts(StepDraft* draft) {
   });
   for (const uint32_t i : draft->prompts) {
     if (draft->tokens_left == 0) break;
-    if (!items[i].is_gone && !IsHeldBack(*draft, items[i])) draft->Give(items[i], UINT32_MAX);
+    if (!items[i].is_gone && !IsHeldBack(*draft, items[i])) GivePrompt(draft, i, UINT32_MAX);
   }
 }
 
