@@ -143,7 +143,7 @@ StatusOr<int> RunBench(const BenchFlags& flags) {
   for (const int threads : flags.threads) {
     EngineFlags engine_flags = flags.engine;
     engine_flags.num_threads = threads;
-    QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> engine, LoadEngine(engine_flags));
+    QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> engine, LoadRunner(engine_flags));
     if (!flags.json && !header_printed) {
       fmt::print("{}, {}, activations {}, KV {}, weights {:.1f} MB\n\n", flags.engine.model_path,
                  InstructionSetName(engine->options().instruction_set), flags.engine.activations,

@@ -40,13 +40,17 @@ Answer::Answer(uint64_t id, const Request& request, uint32_t most_tokens)
   }
 }
 
-uint32_t Answer::Wait(uint32_t choice, uint32_t seen) const {
+uint32_t Answer::Wait(uint32_t choice, uint32_t seen, std::chrono::milliseconds most) const {
+  const auto until = std::chrono::steady_clock::now() + most;
   for (;;) {
-    const uint32_t version = version_.load(std::memory_order_acquire);
+    const uint32_t news = news_.value();
     const bool has_ended = ended(choice);
     const uint32_t count = choices_[choice].num_tokens.load(std::memory_order_acquire);
     if (count > seen || has_ended) return count;
-    version_.wait(version, std::memory_order_acquire);
+    const auto rest =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (rest.count() <= 0) return count;
+    news_.Wait(news, rest);
   }
 }
 
@@ -106,11 +110,6 @@ void Answer::Finish(uint32_t choice, FinishReason reason, Status status,
   c.status = std::move(status);
   c.stop_token = stop_token;
   c.ended.store(true, std::memory_order_release);
-}
-
-void Answer::Notify() {
-  version_.fetch_add(1, std::memory_order_release);
-  version_.notify_all();
 }
 
 }  // namespace quire

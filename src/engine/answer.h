@@ -20,6 +20,7 @@
 #include "base/ids.h"
 #include "base/lazy_array.h"
 #include "base/status.h"
+#include "base/wake_word.h"
 #include "cache/prefix_match.h"
 #include "engine/logprobs.h"
 #include "engine/request.h"
@@ -43,8 +44,10 @@ class Answer {
   uint64_t id() const { return id_; }
   uint32_t num_choices() const { return static_cast<uint32_t>(choices_.size()); }
 
-  // Waits until `choice` has more than `seen` tokens or has ended; returns how many it has.
-  uint32_t Wait(uint32_t choice, uint32_t seen) const;
+  // Waits until `choice` has more than `seen` tokens or has ended, or for `most`; returns how many
+  // tokens it has.
+  static constexpr std::chrono::milliseconds kNoLimit = std::chrono::hours(24 * 365);
+  uint32_t Wait(uint32_t choice, uint32_t seen, std::chrono::milliseconds most = kNoLimit) const;
   // Waits until all choices have ended; the first error, if any.
   Status WaitForAll() const;
 
@@ -77,7 +80,7 @@ class Answer {
   void Finish(uint32_t choice, FinishReason reason, Status status,
               std::optional<TokenId> stop_token = {});
   void CountPreemption() { num_preemptions_.fetch_add(1, std::memory_order_relaxed); }
-  void Notify();  // after the pushes of a step
+  void Notify() { news_.Raise(); }  // after the pushes of a step
   double SecondsSinceSubmit() const;
 
  private:
@@ -98,7 +101,7 @@ class Answer {
   PromptReport prompt_;
   std::atomic<uint32_t> num_preemptions_{0};
   std::atomic<bool> aborted_{false};
-  mutable std::atomic<uint32_t> version_{0};  // counts what there is to see
+  WakeWord news_;
 };
 
 }  // namespace quire

@@ -79,6 +79,7 @@ StepLoop::Live StepLoop::MakeLive(std::shared_ptr<SharedRequest> shared, uint32_
   live.scheduled.id = shared->answer->id();
   live.scheduled.priority = request.priority;
   live.scheduled.ns = shared->ns;
+  live.scheduled.is_private = !request.uses_prefixes;
   live.scheduled.tenant = runner_->cache().tenant_of(shared->ns);
   live.scheduled.most_tokens =
       static_cast<uint32_t>(request.prompt.size()) + std::max(shared->most_tokens, 1u) - 1;
@@ -99,12 +100,12 @@ void StepLoop::Step() {
     live->scheduled.pages = live->pages.has_value() ? &*live->pages : nullptr;
     scheduled_.push_back(live->scheduled);
   }
-  Schedule({.sequences = scheduled_, .tenants = tenants_, .cache = &cache(), .step = step_},
-           limits_, &decision_);
-  Apply(decision_);
-  ReserveParts(decision_);
+  const StepDecision& decision = scheduler_.Schedule(
+      {.sequences = scheduled_, .tenants = tenants_, .cache = &cache(), .step = step_}, limits_);
+  Apply(decision);
+  ReserveParts(decision);
   if (!rows_.empty()) RunRows();
-  WatchForStalls();
+  WatchForStalls(decision);
   RemoveEnded();
   if (const uint32_t now = now_s(); now != last_tick_s_) Tick();
   counts_.schedule_seconds += SecondsSince(begin) - (counts_.forward_seconds - forward_before);
@@ -132,7 +133,8 @@ void StepLoop::Apply(const StepDecision& decision) {
                           GroupDigits(cache().pool().budget_bytes())),
         /*keeps_pages=*/false);
   for (const uint32_t index : decision.preempted) Preempt(*sequences_[index]);
-  for (const uint32_t index : decision.admitted) Admit(*sequences_[index]);
+  for (const Admission& admission : decision.admitted)
+    Admit(*sequences_[admission.index], admission.takes_match);
 }
 
 void StepLoop::Preempt(Live& live) {
@@ -144,14 +146,17 @@ void StepLoop::Preempt(Live& live) {
   live.shared->answer->CountPreemption();
 }
 
-void StepLoop::Admit(Live& live) {
+void StepLoop::Admit(Live& live, bool takes_match) {
   const uint32_t reserved = runner_->reserved_tokens(live.scheduled.most_tokens);
   if (!live.shared->request.uses_prefixes) {
     live.pages.emplace(cache().NewPrivateSequence(reserved));
   } else {
     PrefixMatch match;
-    live.pages.emplace(cache().NewSequence(live.shared->ns, live.tokens, reserved, &match,
-                                           /*counts=*/!live.was_admitted));
+    if (!takes_match)
+      live.pages.emplace(cache().NewSequence(live.shared->ns, reserved));
+    else
+      live.pages.emplace(cache().NewSequence(live.shared->ns, live.tokens, reserved, &match,
+                                             /*counts=*/!live.was_admitted));
     if (!live.was_admitted) {
       PromptReport& report = live.shared->answer->mutable_prompt();
       report.num_cached = live.pages->next_position();
@@ -224,9 +229,9 @@ void StepLoop::CommitRow(size_t row, Live& live, std::span<const float> logits) 
 
 // A sequence that waits and is never served, or a step without parts, again and again, would be a
 // bug of the scheduler: better an error than a hang.
-void StepLoop::WatchForStalls() {
-  const bool does_something = !rows_.empty() || !decision_.preempted.empty() ||
-                              !decision_.admitted.empty() || !decision_.refused.empty();
+void StepLoop::WatchForStalls(const StepDecision& decision) {
+  const bool does_something = !rows_.empty() || !decision.preempted.empty() ||
+                              !decision.admitted.empty() || !decision.refused.empty();
   num_empty_steps_ = does_something ? 0 : num_empty_steps_ + 1;
   if (num_empty_steps_ < kMostEmptySteps || sequences_.empty()) return;
   spdlog::error("bug: {} steps in a row computed nothing; request {} is ended", num_empty_steps_,
@@ -278,6 +283,7 @@ EngineStats StepLoop::stats() const {
   stats.kv_committed_bytes = pool.committed_bytes();
   stats.kv_slack_bytes = pool.slack_bytes();
   stats.num_chunks_read = runner_->num_chunks_read();
+  stats.num_kv_saturated = runner_->num_kv_saturated();
   stats.matches = cache.match_counts();
   return stats;
 }

@@ -38,7 +38,8 @@ struct EngineStats {
   uint64_t prompt_tokens = 0, cached_prompt_tokens = 0, computed_prompt_tokens = 0;
   uint64_t generated_tokens = 0;
   uint64_t num_finished = 0, num_failed = 0, num_cancelled = 0;
-  uint64_t num_chunks_read = 0;  // (page, KV head) pairs
+  uint64_t num_chunks_read = 0;   // (page, KV head) pairs
+  uint64_t num_kv_saturated = 0;  // finite values beyond the codec's range
   MatchCounts matches;
   double schedule_seconds = 0;  // in schedule and cache work, not in the forward pass
   double forward_seconds = 0;
@@ -92,7 +93,7 @@ class StepLoop {
   void TakeAborts();
   void FollowOthers();
   void Apply(const StepDecision& decision);
-  void Admit(Live& live);
+  void Admit(Live& live, bool takes_match);
   void Preempt(Live& live);
   void ReserveParts(const StepDecision& decision);
   void RunRows();
@@ -103,7 +104,7 @@ class StepLoop {
   // Its pages stay in the tree if `keeps_pages`.
   void End(Live& live, FinishReason reason, Status status, bool keeps_pages,
            std::optional<TokenId> stop_token = {});
-  void WatchForStalls();
+  void WatchForStalls(const StepDecision& decision);
   void RemoveEnded();
   Live MakeLive(std::shared_ptr<SharedRequest> shared, uint32_t choice) const;
 
@@ -115,7 +116,7 @@ class StepLoop {
   ScheduleLimits limits_;
   std::vector<TenantService> tenants_;
   std::vector<ScheduledSequence> scheduled_;
-  StepDecision decision_;
+  Scheduler scheduler_;
   std::vector<StepRows> rows_;
   std::vector<Live*> row_owners_;
   std::vector<std::unique_ptr<Live>> forks_;  // of this step
