@@ -86,7 +86,7 @@ class ExitCodes(unittest.TestCase):
         self.check(run("run", MODEL, "--prompt-ids", "1", "--kv-memory", "4KiB"), 2, "--kv-memory")
         ids = " ".join(["1"] * 200)
         result = run("run", MODEL, "--prompt-ids", ids, "--kv-memory", "80KiB")
-        self.check(result, 3, "need 4 pages, 2 of 2 free")
+        self.check(result, 3, "need 4 KV pages, 131,072 bytes; the budget has 2 pages, 81,920 bytes")
 
 
 class Run(unittest.TestCase):
@@ -99,7 +99,7 @@ class Run(unittest.TestCase):
         self.assertEqual(len(answer["ids"]), 8)
         self.assertEqual(answer["finish_reason"], "length")
         self.assertGreater(answer["timings"]["prompt_seconds"], 0)
-        self.assertGreater(answer["memory"]["kv_held_bytes"], 0)
+        self.assertGreater(answer["memory"]["kv_cached_bytes"], 0)
 
     def test_the_same_seed_gives_the_same_ids(self):
         answers = [
