@@ -17,8 +17,8 @@ namespace quire {
 struct Request {
   static constexpr uint32_t kMaxChoices = 128;
 
-  std::vector<TokenId> prompt;
-  SamplingParams sampling;  // Submit prepares it
+  std::vector<TokenId> prompt = {};
+  SamplingParams sampling = {};  // Submit prepares it
   // Most tokens of an answer. Unset: as many as the context and the KV memory hold. 0: the prompt
   // is computed and kept, and nothing is sampled.
   std::optional<uint32_t> max_tokens = {};
