@@ -82,7 +82,7 @@ StatusOr<std::vector<HitCount>> Replay(std::span<const TraceRequest> requests, u
 StatusOr<int> RunEvictionBench(const EvictionBenchFlags& flags) {
   Json rows = Json::array();
   if (!flags.json)
-    fmt::print("hits / pages asked for, pages of {} tokens\n\n{:<28}{:>12}{:>12}{:>12}{:>12}\n",
+    fmt::print("hits / pages asked for, pages of {} tokens\n\n{:<28}{:>10}{:>12}{:>12}{:>14}\n",
                flags.tokens_per_page, "trace", "memory", "policy", "hit rate",
                flags.flood > 0 ? "beside flood" : "");
   for (const std::string& path : flags.traces) {
@@ -107,7 +107,7 @@ StatusOr<int> RunEvictionBench(const EvictionBenchFlags& flags) {
           if (!both.empty()) beside = fmt::format("{:.2f} %", 100 * both[0].rate());
         }
         if (!flags.json)
-          fmt::print("{:<28}{:>12}{:>12}{:>10.2f} %{:>12}\n", name, memory, policy,
+          fmt::print("{:<28}{:>10}{:>12}{:>10.2f} %{:>14}\n", name, memory, policy,
                      100 * alone.rate(), beside);
         rows.push_back(std::move(row));
       }
