@@ -58,7 +58,8 @@ size_t SequencePages::ReleasableBytes() const {
   for (const PageTable& table : tables_)
     for (uint32_t page = table.first_page(); page < table.num_pages(); ++page)
       for (const PageRef* form : {&table.open(page), &table.sealed(page)})
-        if (*form && pool.num_uses(form->page_class(), form->id()) == 1)
+        if (*form && pool.num_uses(form->page_class(), form->id()) == 1 &&
+            !pool.is_pinned(form->page_class(), form->id()))
           bytes += pool.stride(form->page_class());
   return bytes;
 }
@@ -120,7 +121,7 @@ void SequencePages::MoveTo(NodeId node) {
 }
 
 void SequencePages::SettleTables() {
-  for (PageTable& table : tables_) table.Settle(length_);
+  for (PageTable& table : tables_) table.Settle(length_, next_);
   RefreshViews();
 }
 
