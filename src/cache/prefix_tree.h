@@ -14,7 +14,7 @@
 // Marks stand where a prefix is likely to be used again: nodes with two children or more, ends of
 // sequences, pins; with the nodes before them that the widest window sees. A pin holds the pages
 // that a match of its prefix reads: all primary ones, and secondary ones from its mark on.
-// An evictable node that has lost its last page goes at once: it would only take a place.
+// An evictable node goes at once when it has lost its last page, or when it was dropped.
 //
 // Not here: how a prompt is matched (prefix_match.h), whose budget is short (kv_cache.h).
 //
@@ -25,7 +25,7 @@
 // Invariants (CheckInvariants(), prefix_tree_test.cc):
 //   [cache.tree.1] The pages of all nodes are the keeps of the pool.
 //   [cache.tree.2] The policy holds a node evictable if and only if it has no child, lock or pin;
-//                  such a node has a page.
+//                  such a node has a page and is not dropped.
 //   [cache.tree.3] Every kept page without use and pin can be reached by eviction: its node is
 //                  evictable, or has only nodes below it that become so, or is in a list of 1 or 3.
 //   [cache.tree.4] A tenant's bytes are those of the pages its namespaces keep.

@@ -12,8 +12,8 @@ Status PrefixTree::CheckNode(NodeId id) const {
     return Internal("[cache.tree.2] node {} with {} children, {} locks and {} pins is {}", id,
                     nodes_[id].num_children, entry.num_locks, entry.num_pins,
                     entry.is_evictable ? "evictable" : "not evictable");
-  if (entry.is_evictable && !HasPages(id))
-    return Internal("[cache.tree.2] node {} has no page and no reason to stay", id);
+  if (entry.is_evictable && (entry.is_dropped || !HasPages(id)))
+    return Internal("[cache.tree.2] node {} is dropped or has no page, and stays", id);
   const List list = entry.num_marks > 0 ? kMarked : kFallen;
   if (HasUnusedSecondary(id) && entry.list != list)
     return Internal("[cache.tree.3] node {} with {} marks has unused pages and is in list {}", id,

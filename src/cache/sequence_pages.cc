@@ -226,7 +226,7 @@ uint32_t SequencePages::Follow(std::span<const TokenId> tokens) {
 
 void SequencePages::End(std::span<const TokenId> tokens) {
   const uint32_t page_size = cache_->shape().page_size, page = length_ / page_size;
-  if (node_ != kNoNode && shares_ && num_shared_ == page) {
+  if (node_ != kNoNode && shares_ && num_shared_ == page && !cache_->tree().is_dropped(node_)) {
     PrefixTree& tree = cache_->tree();
     NodeId end = node_;
     if (length_ % page_size != 0) {
