@@ -45,11 +45,12 @@ CacheModel::CacheModel(const CacheModelShape& shape, uint32_t num_pages, uint64_
     : random_(seed) {
   shape_.page_size = kPageSize;
   const size_t sealed = shape.seals ? sizeof(uint64_t) : 0;
-  shape_.groups.push_back({.window = 0,
-                           .open_page_bytes = kPageBytes,
-                           .sealed_page_bytes = sealed,
-                           .sink_pages = shape.sink_pages,
-                           .recent_pages = shape.recent_pages});
+  if (shape.has_full)
+    shape_.groups.push_back({.window = 0,
+                             .open_page_bytes = kPageBytes,
+                             .sealed_page_bytes = sealed,
+                             .sink_pages = shape.sink_pages,
+                             .recent_pages = shape.recent_pages});
   if (shape.window > 0)
     shape_.groups.push_back({.window = shape.window,
                              .open_page_bytes = kPageBytes,
@@ -129,7 +130,9 @@ Status CacheModel::Compute(Live& live) {
     return OkStatus();
   }
   Write(live, length, end);
-  live.pages.Commit(end, live.tokens);
+  // Now and then not all of a step is wanted (drafted tokens).
+  const uint32_t kept = Random(8) == 0 ? length + Random(end - length + 1) : end;
+  live.pages.Commit(kept, live.tokens);
   return OkStatus();
 }
 

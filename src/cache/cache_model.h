@@ -16,8 +16,9 @@
 namespace quire {
 
 struct CacheModelShape {
-  bool seals = false;   // a page-wise codec
-  uint32_t window = 0;  // of a second layer group; 0: there is only the full one
+  bool seals = false;    // a page-wise codec
+  uint32_t window = 0;   // of a second layer group; 0: there is only the full one
+  bool has_full = true;  // false: the window group is the only one
   uint32_t sink_pages = 0;
   uint32_t recent_pages = 0;
   EvictionPolicyKind policy = kDefaultEvictionPolicy;

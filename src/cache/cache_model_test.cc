@@ -15,6 +15,7 @@ constexpr Case kCases[] = {
     {"f16, full", {}},
     {"f16, full, lru", {.policy = EvictionPolicyKind::kLru}},
     {"f16, window", {.window = 6}},
+    {"f16, window alone", {.window = 6, .has_full = false}},
     {"kivi4, full", {.seals = true, .sink_pages = 1}},
     {"kivi4, full, no sink", {.seals = true}},
     {"kivi4, full, recent", {.seals = true, .sink_pages = 1, .recent_pages = 2}},
