@@ -115,7 +115,8 @@ StatusOr<CascadeSpeed> CascadeMeter::Measure(const CascadeTest& test, int repeti
   for (uint32_t i = 0; i < test.num_sequences; ++i) {
     for (uint32_t page = 0; page < num_pages; ++page)
       tables[i].push_back(pool.data() + (page < num_shared ? page : next++) * layout.page_bytes());
-    sequences.push_back({{tables[i].data(), num_pages}, i, 1, test.shared + test.own - 1});
+    sequences.push_back(
+        {{.pages = tables[i].data(), .num_pages = num_pages}, i, 1, test.shared + test.own - 1});
   }
 
   Runner with, without;

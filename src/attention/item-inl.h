@@ -11,6 +11,7 @@
 
 #include "attention/item_rows-inl.h"
 #include "attention/kernels.h"
+#include "attention/step_panels-inl.h"
 #include "attention/tile-inl.h"
 #include "attention/tiling.h"
 
@@ -20,32 +21,16 @@ namespace HWY_NAMESPACE {
 
 // The functions for tiles of R rows.
 struct TileFns {
-  void (*multiply[2])(const Product&, Ahead&);  // [codec]
+  void (*multiply[2])(const Product&, Ahead&);  // [is_half]
   void (*multiply_ragged[2])(const Product&, const StepRows&);
 };
 template <int R>
 constexpr TileFns FnsOfRows() {
-  static_assert(static_cast<int>(KvCodec::kF32) == 0 && static_cast<int>(KvCodec::kF16) == 1);
   return {{Multiply<R, float>, Multiply<R, uint16_t>},
           {MultiplyRagged<R, float>, MultiplyRagged<R, uint16_t>}};
 }
 inline constexpr TileFns kTileFns[kTileRows] = {FnsOfRows<1>(), FnsOfRows<2>(), FnsOfRows<3>(),
                                                 FnsOfRows<4>(), FnsOfRows<5>(), FnsOfRows<6>()};
-
-template <class T>
-HWY_INLINE void WidenNarrow(const T* from, size_t width, uint32_t first, uint32_t last, float* to) {
-  for (size_t token = first; token < last; ++token)
-    for (size_t c = 0; c < 16; ++c) {
-      float x = 0.0f;
-      if (c < width) {
-        if constexpr (sizeof(T) == 2)
-          x = HalfToFloat(from[token * width + c]);
-        else
-          x = from[token * width + c];
-      }
-      to[token * 16 + c] = x;
-    }
-}
 
 class ItemWalk {
  public:
@@ -53,21 +38,21 @@ class ItemWalk {
       : shape_(plan.shape()),
         layout_(shape_.layout),
         item_(plan.items()[item_index]),
-        pages_(plan.sequences()[item_.sequence].kv.pages),
+        kv_(plan.sequences()[item_.sequence].kv),
         group_(shape_.group_size()),
         whole_(Tiling::Whole(item_.num_rows, group_)),
         by_position_(Tiling::ByPosition(item_.num_rows, group_)),
-        chunk_offset_(layout_.ChunkOffset(layer, item_.kv_head)),
+        layer_(layer),
         rows_(plan, item_, scratch),
+        query_page_(rows_.first_position() / layout_.page_size),
         at_(rows_.at()),
         scratch_(scratch) {
     const uint32_t next_index = item_index + plan.items_in_flight();
     if (next_index < plan.num_items()) {
       const AttentionItem& next = plan.items()[next_index];
-      const KvView& kv = plan.sequences()[next.sequence].kv;
-      next_item_chunk_ =
-          reinterpret_cast<const char*>(kv.pages[next.first_key / layout_.page_size]) +
-          layout_.ChunkOffset(layer, next.kv_head);
+      next_item_chunk_ = ChunkFor(plan.rows()[next.first_row].position / layout_.page_size,
+                                  next.first_key / layout_.page_size,
+                                  plan.sequences()[next.sequence].kv, next.kv_head);
     }
   }
 
@@ -97,8 +82,15 @@ class ItemWalk {
   }
 
  private:
+  // Where a row of page `query_page` reads a page of this layer.
+  const char* ChunkFor(uint32_t query_page, uint32_t page, const KvView& kv,
+                       uint32_t kv_head) const {
+    const KvLayout& layout = shape_.ReadsOpen(query_page, page) ? layout_ : shape_.sealed.layout;
+    return reinterpret_cast<const char*>(shape_.PageFor(query_page, page, kv)) +
+           layout.ChunkOffset(layer_, kv_head);
+  }
   const char* ChunkOf(uint32_t page) const {
-    return reinterpret_cast<const char*>(pages_[page]) + chunk_offset_;
+    return ChunkFor(query_page_, page, kv_, item_.kv_head);
   }
 
   void PrepareQueries(uint32_t start, uint32_t end) {
@@ -136,22 +128,34 @@ class ItemWalk {
       if (ahead.next == nullptr) ahead.next = ChunkOf(page);
       if (ahead.next2 == nullptr) ahead.next2 = ahead.next;
       ++counters_.chunks_read;
-      WalkTiles(ChunkOf(page), step - page_start, step, step_end, ahead);
+      OpenStep(page, step - page_start, step, step_end, ahead);
+      WalkTiles(step, step_end, ahead);
       key = step_end;
     }
   }
 
-  // All tiles over one step, keys [step, step_end), which starts at token `token` of its page.
-  void WalkTiles(const char* chunk, size_t token, uint32_t step, uint32_t step_end, Ahead ahead) {
-    const size_t k_bytes = KvBytes(shape_.k_codec), v_bytes = KvBytes(shape_.v_codec);
-    const size_t v_panel_step = size_t{16} * layout_.page_size;
-    const size_t num_v_panels = layout_.head_dim_v / 16, narrow = layout_.head_dim_v % 16;
-    const char* v = chunk + layout_.v_codes_offset;
-    if (narrow != 0)
-      WidenLastPanel(v + (num_v_panels * v_panel_step + token * narrow) * v_bytes, step, step_end);
-    step_k_ = chunk + layout_.k_codes_offset + token * layout_.head_dim_k * k_bytes;
-    step_v_ = v + token * 16 * v_bytes;
+  // Makes K and V of keys [step, step_end) ready, from token `token` of their page on.
+  void OpenStep(uint32_t page, uint32_t token, uint32_t step, uint32_t step_end, Ahead& ahead) {
+    const uint32_t visible = shape_.FirstKey(rows_.first_position());
+    const StepTokens tokens = {.first = token,
+                               .num = step_end - step,
+                               .first_visible = visible > step ? visible - step : 0};
+    if (shape_.ReadsOpen(query_page_, page)) {
+      const KvForm open = {layout_, shape_.k_codec, shape_.v_codec};
+      step_ = OpenPanels(open, {ChunkOf(page), ahead.next}, tokens, at_, scratch_);
+      return;
+    }
+    step_ = OpenPanels(shape_.sealed, {ChunkOf(page), ahead.next}, tokens, at_, scratch_);
+    StandStill(ahead);  // decoding has prefetched
+  }
 
+  void StandStill(Ahead& ahead) const {
+    ahead.next = ahead.next2 = reinterpret_cast<const char*>(scratch_ + at_.max);
+    ahead.line_bytes = 0;
+  }
+
+  // All tiles over one step, keys [step, step_end).
+  void WalkTiles(uint32_t step, uint32_t step_end, Ahead ahead) {
     // Most steps lie before all rows, and inside the window of all.
     const bool all_see_all =
         rows_.first_position() + 1 >= step_end && shape_.FirstKey(rows_.last_position()) <= step;
@@ -172,8 +176,7 @@ class ItemWalk {
         RunTile(start, end, rows, ahead);
         start = end;
         // The next chunk is on its way; the other tiles prefetch what is near already.
-        ahead.next = ahead.next2 = reinterpret_cast<const char*>(scratch_ + at_.max);
-        ahead.line_bytes = 0;
+        StandStill(ahead);
       }
     }
   }
@@ -191,8 +194,6 @@ class ItemWalk {
       first_fresh_ = end;
     }
     const TileFns& fns = kTileFns[end - start - 1];
-    const auto k_codec = static_cast<size_t>(shape_.k_codec),
-               v_codec = static_cast<size_t>(shape_.v_codec);
     const size_t block = rows.begin / 16 * 16;
     alignas(64) float keep[16];
     const SoftmaxRows softmax = {.num_rows = static_cast<int>(end - start),
@@ -200,17 +201,17 @@ class ItemWalk {
                                  .max = scratch_ + at_.max + start,
                                  .sums = scratch_ + at_.sums + size_t{start} * 16,
                                  .keep = keep};
-    fns.multiply[k_codec]({.a = scratch_ + at_.q + start * at_.q_stride,
-                           .a_stride = at_.q_stride,
-                           .panels = step_k_ + block * layout_.head_dim_k * KvBytes(shape_.k_codec),
-                           .panel_step = size_t{16} * layout_.head_dim_k,
-                           .n = layout_.head_dim_k,
-                           .num_columns = (rows.end - block + kVecLanes - 1) / kVecLanes,
-                           .out = softmax.scores + block,
-                           .out_stride = kScoreStride,
-                           .keep = nullptr,
-                           .is_first = false},
-                          ahead);
+    fns.multiply[step_.k.is_half]({.a = scratch_ + at_.q + start * at_.q_stride,
+                                   .a_stride = at_.q_stride,
+                                   .panels = step_.k.At(block * layout_.head_dim_k),
+                                   .panel_step = size_t{16} * layout_.head_dim_k,
+                                   .n = layout_.head_dim_k,
+                                   .num_columns = (rows.end - block + kVecLanes - 1) / kVecLanes,
+                                   .out = softmax.scores + block,
+                                   .out_stride = kScoreStride,
+                                   .keep = nullptr,
+                                   .is_first = false},
+                                  ahead);
     if (rows.is_ragged || rows.begin % 16 != 0 || rows.end % 16 != 0)
       Softmax<true>(softmax, rows);
     else
@@ -219,8 +220,8 @@ class ItemWalk {
     const size_t from = rows.is_ragged ? 0 : rows.begin;
     Product values = {.a = softmax.scores + from,
                       .a_stride = kScoreStride,
-                      .panels = step_v_ + from * 16 * KvBytes(shape_.v_codec),
-                      .panel_step = size_t{16} * layout_.page_size,
+                      .panels = step_.v.At(from * 16),
+                      .panel_step = step_.v_panel_step,
                       .n = rows.end - from,
                       .num_columns = layout_.head_dim_v / 16 * kVecs,
                       .out = o,
@@ -228,31 +229,17 @@ class ItemWalk {
                       .keep = keep,
                       .is_first = is_first};
     if (rows.is_ragged)
-      fns.multiply_ragged[v_codec](values, rows);
+      fns.multiply_ragged[step_.v.is_half](values, rows);
     else
-      fns.multiply[v_codec](values, ahead);
+      fns.multiply[step_.v.is_half](values, ahead);
     if (layout_.head_dim_v % 16 == 0) return;
-    values.panels = scratch_ + at_.narrow_v + from * 16;
+    values.panels = step_.narrow_v + from * 16;
     values.out += values.num_columns * kVecLanes;
     values.num_columns = kVecs;
     if (rows.is_ragged)
       fns.multiply_ragged[0](values, rows);
     else
       fns.multiply[0](values, ahead);
-  }
-
-  static size_t KvBytes(KvCodec codec) { return codec == KvCodec::kF32 ? 4 : 2; }
-
-  // V's last panel, if it is narrower than 16 channels, for all tiles of the step.
-  void WidenLastPanel(const char* panel, uint32_t step, uint32_t step_end) {
-    const size_t width = layout_.head_dim_v % 16;
-    const uint32_t visible = shape_.FirstKey(rows_.first_position());
-    const uint32_t first = visible > step ? visible - step : 0;
-    float* to = scratch_ + at_.narrow_v;
-    if (shape_.v_codec == KvCodec::kF32)
-      WidenNarrow(reinterpret_cast<const float*>(panel), width, first, step_end - step, to);
-    else
-      WidenNarrow(reinterpret_cast<const uint16_t*>(panel), width, first, step_end - step, to);
   }
 
   static void SetWhole(uint32_t num_tokens, StepRows& rows) {
@@ -290,11 +277,12 @@ class ItemWalk {
   const AttentionShape& shape_;
   const KvLayout& layout_;
   const AttentionItem& item_;
-  std::byte* const* const pages_;
+  const KvView kv_;
   const uint32_t group_;
   const Tiling whole_, by_position_;
-  const size_t chunk_offset_;
+  const uint32_t layer_;
   ItemRows rows_;
+  const uint32_t query_page_;  // of all rows, or in a run of some of them: it reads as all do
   const ScratchLayout& at_;
   float* const scratch_;
   const char* next_item_chunk_ = nullptr;
@@ -302,8 +290,7 @@ class ItemWalk {
   const float* q_ = nullptr;
   uint32_t first_unprepared_ = 0;  // the first query row whose q is not scaled yet
   uint32_t first_fresh_ = 0;       // the first that has no o in the split in progress
-  const char* step_k_ = nullptr;   // K and V at the first token of the step
-  const char* step_v_ = nullptr;
+  StepPanels step_;
 };
 
 AttentionCounters RunItem(const AttentionPlan& plan, uint32_t item, uint32_t layer, const float* q,

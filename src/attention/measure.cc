@@ -136,7 +136,7 @@ StatusOr<AttentionSpeed> AttentionMeter::Measure(const AttentionTest& test, int 
   const auto table = PageTable(page_bytes, size_t{num_sequences} * num_pages, test.in_memory);
   std::vector<SequenceRows> sequences;
   for (uint32_t i = 0; i < num_sequences; ++i)
-    sequences.push_back({.kv = {&table[size_t{i} * num_pages], num_pages},
+    sequences.push_back({.kv = {.pages = &table[size_t{i} * num_pages], .num_pages = num_pages},
                          .first_row = i * test.num_rows,
                          .num_rows = test.num_rows,
                          .first_position = test.depth});

@@ -111,12 +111,16 @@ void AttentionPlan::AddRowsAndTiles() {
     if (reader.run == SharedRuns::kNone) continue;
     is_reader_[reader.sequence] = true;
     const SequenceRows& s = sequences_[reader.sequence];
-    tiles_.push_back({.sequence = reader.sequence,
-                      .first_row = static_cast<uint32_t>(rows_.size()),
-                      .num_rows = s.num_rows,
-                      .first_key = shared_.runs()[reader.run].end_page * shape_.layout.page_size,
-                      .run = reader.run});
+    const auto first_row = static_cast<uint32_t>(rows_.size());
     AddRows(s);
+    for (uint32_t end = s.num_rows, num_rows; end > 0; end -= num_rows) {
+      num_rows = RowsOfOneForm(s, end);
+      tiles_.push_back({.sequence = reader.sequence,
+                        .first_row = first_row + end - num_rows,
+                        .num_rows = num_rows,
+                        .first_key = shared_.runs()[reader.run].end_page * shape_.layout.page_size,
+                        .run = reader.run});
+    }
   }
   reader_rows_.push_back(static_cast<uint32_t>(rows_.size()));
   num_shared_states_ = num_states_;
@@ -126,7 +130,7 @@ void AttentionPlan::AddRowsAndTiles() {
     AddRows(sequences_[i]);
     // The last rows have the most keys, so they come first.
     for (uint32_t end = sequences_[i].num_rows; end > 0;) {
-      const uint32_t num_rows = std::min(end, rows_per_item);
+      const uint32_t num_rows = std::min(RowsOfOneForm(sequences_[i], end), rows_per_item);
       end -= num_rows;
       tiles_.push_back({.sequence = i,
                         .first_row = first_row + end,
@@ -135,6 +139,11 @@ void AttentionPlan::AddRowsAndTiles() {
                         .run = SharedRuns::kNone});
     }
   }
+}
+
+uint32_t AttentionPlan::RowsOfOneForm(const SequenceRows& rows, uint32_t end) const {
+  if (!shape_.has_sealed()) return end;
+  return std::min(end, (rows.first_position + end - 1) % shape_.layout.page_size + 1);
 }
 
 void AttentionPlan::AddRows(const SequenceRows& rows) {
@@ -216,7 +225,8 @@ void AttentionPlan::AddItems(const Tile& tile, uint32_t kv_head, uint64_t cost) 
   bool is_whole = NumSplits(item.first_key, item.end_key) <= most_splits;
   if (tile.run != SharedRuns::kNone) {
     item.workspace_offset = SharedOffset(kv_head, tile.first_row);
-    item.resumes = tile.first_key % kSplitTokens != 0;
+    // The window of a tile's rows may begin behind the run, even behind its last split.
+    item.resumes = (tile.first_key - 1) / kSplitTokens == item.first_key / kSplitTokens;
     item.after = tile.run * shape_.num_kv_heads + kv_head;
   } else if (!is_whole) {
     const uint32_t end_row = tile.first_row + tile.num_rows;

@@ -136,6 +136,9 @@ class AttentionPlan {
   void ReserveMost();
   void AddRowsAndTiles();
   void AddRows(const SequenceRows& rows);
+  // How many of a sequence's rows before `end`, counted back from there, read each page in the same
+  // form: those of one page, where pages are sealed.
+  uint32_t RowsOfOneForm(const SequenceRows& rows, uint32_t end) const;
   void AddRunItems(uint32_t run, uint64_t cost);
   void AddItems(const Tile& tile, uint32_t kv_head, uint64_t cost);
   // Adds `item` in parts of so many splits.

@@ -22,7 +22,10 @@ class PlanProgressTest : public ::testing::Test {
         tables_[i].push_back(
             reinterpret_cast<std::byte*>(page < shared_pages ? page* 64 + 64 : next_page += 64));
       sequences.push_back(
-          {{tables_[i].data(), static_cast<uint32_t>(tables_[i].size())}, i, 1, positions[i]});
+          {{.pages = tables_[i].data(), .num_pages = static_cast<uint32_t>(tables_[i].size())},
+           i,
+           1,
+           positions[i]});
     }
     plan_.Build(MakeTestShape({.num_kv_heads = 2, .group_size = 2}), sequences, num_threads);
     progress_.Build(plan_);

@@ -15,9 +15,9 @@ namespace {
 
 // A plan looks at the addresses of pages only, and only if there are several sequences.
 KvView ViewOf(const std::vector<std::byte*>& table) {
-  return {table.data(), static_cast<uint32_t>(table.size())};
+  return {.pages = table.data(), .num_pages = static_cast<uint32_t>(table.size())};
 }
-const KvView kNoPages = {nullptr, 1 << 16};
+const KvView kNoPages = {.num_pages = 1 << 16};
 
 // Sequences with up to `most_rows` rows whose tables begin as that of an earlier one, for some
 // pages, or do not.

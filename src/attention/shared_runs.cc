@@ -28,6 +28,7 @@ void SharedRuns::Clear() {
 void SharedRuns::Build(const AttentionShape& shape, std::span<const SequenceRows> sequences,
                        uint64_t max_states) {
   Clear();
+  if (sequences.size() < 2) return;
   states_left_ = max_states;
   candidates_.clear();
   runs_.reserve(sequences.size());
@@ -40,9 +41,14 @@ void SharedRuns::Build(const AttentionShape& shape, std::span<const SequenceRows
   for (uint32_t i = 0; i < sequences.size(); ++i) {
     const SequenceRows& rows = sequences[i];
     const uint32_t begin = shape.FirstKey(rows.first_position) / page_size;
-    const uint32_t end = rows.first_position / page_size;
+    uint32_t end = rows.first_position / page_size;
+    uint32_t first_sealed = UINT32_MAX;
+    if (shape.has_sealed()) {
+      end -= std::min(end, shape.rule.recent_pages);
+      first_sealed = shape.rule.sink_pages;
+    }
     if (rows.num_rows > 0 && rows.num_rows <= most_rows && begin < end)
-      candidates_.push_back({i, begin, end, rows.kv.pages});
+      candidates_.push_back({i, begin, end, rows.kv.pages, rows.kv.sealed, first_sealed});
   }
   // Windows begin at different pages: those that all see some page together are compared from the
   // last page on at which one begins.
@@ -64,13 +70,13 @@ uint32_t SharedRuns::EndOfSame(const Candidate& a, const Candidate& b, uint32_t 
   uint32_t same = anchor, end = std::min(a.end_page, b.end_page);
   while (same < end) {
     const uint32_t middle = same + (end - same) / 2;
-    if (a.pages[middle] == b.pages[middle])
+    if (a.page(middle) == b.page(middle))
       same = middle + 1;
     else
       end = middle;
   }
 #ifndef NDEBUG
-  for (uint32_t page = anchor; page < same; ++page) QUIRE_CHECK(a.pages[page] == b.pages[page]);
+  for (uint32_t page = anchor; page < same; ++page) QUIRE_CHECK(a.page(page) == b.page(page));
 #endif
   return same;
 }
@@ -79,9 +85,9 @@ void SharedRuns::AddCluster(const AttentionShape& shape, std::span<const Sequenc
                             std::span<Candidate> cluster, uint32_t anchor) {
   // By the first page that differs: sequences with the same beginning become neighbours.
   std::sort(cluster.begin(), cluster.end(), [anchor](const Candidate& a, const Candidate& b) {
-    if (a.pages[anchor] != b.pages[anchor]) return a.pages[anchor] < b.pages[anchor];
+    if (a.page(anchor) != b.page(anchor)) return a.page(anchor) < b.page(anchor);
     const uint32_t page = EndOfSame(a, b, anchor);
-    if (page < std::min(a.end_page, b.end_page)) return a.pages[page] < b.pages[page];
+    if (page < std::min(a.end_page, b.end_page)) return a.page(page) < b.page(page);
     return a.end_page != b.end_page ? a.end_page < b.end_page : a.sequence < b.sequence;
   });
   same_until_.assign(cluster.size() + 1, anchor);

@@ -8,7 +8,8 @@
 // it ends.
 //
 // A run has only pages that lie before its readers' own pages (of their first rows): every row sees
-// them whole, up to where its window begins.
+// them whole, up to where its window begins. Where pages are sealed, they also lie before the
+// recent pages, so that all readers read the same form.
 //
 // Sequences with few rows take part; a long chunk fills items by itself, which read a page once for
 // many rows. Build costs n log n comparisons of tables, each by bisection.
@@ -63,7 +64,13 @@ class SharedRuns {
     uint32_t sequence;
     uint32_t begin_page;  // the first that it sees
     uint32_t end_page;
-    std::byte* const* pages;
+    std::byte* const* open;
+    std::byte* const* sealed;
+    uint32_t first_sealed;  // pages before it are read open, the others sealed
+
+    const std::byte* page(uint32_t index) const {
+      return index < first_sealed ? open[index] : sealed[index];
+    }
   };
   // Readers [begin, end) have the same pages before `page`.
   struct Group {

@@ -1,6 +1,8 @@
 #include "codec/kv_codec.h"
 
+#include "base/check.h"
 #include "base/errors.h"
+#include "codec/code_units.h"
 
 namespace quire {
 namespace {
@@ -12,17 +14,56 @@ uint64_t Aligned(uint64_t bytes) {
   return (bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
 }
 
-}  // namespace
+// Both parts in whole 64 bytes.
+struct SideBytes {
+  uint64_t params;
+  uint64_t codes;
+};
 
-std::string_view KvCodecName(KvCodec codec) { return codec == KvCodec::kF32 ? "f32" : "f16"; }
+constexpr uint64_t kScaleAndOffset = 4;  // bytes of two halves
 
-StatusOr<KvCodec> ParseKvCodec(std::string_view name) {
-  if (name == "f32") return KvCodec::kF32;
-  if (name == "f16") return KvCodec::kF16;
-  return InvalidArgument("unknown KV codec '{}': use f16 or f32", name);
+SideBytes BytesOfK(const KvGeometry& geometry, KvCodec codec) {
+  const uint64_t tokens = geometry.page_size, channels = geometry.head_dim_k;
+  if (!IsPageWise(codec)) return {0, Aligned(tokens * channels * KvElementBytes(codec))};
+  return {Aligned(channels * kScaleAndOffset),
+          Aligned(tokens * UnitsOf(geometry.head_dim_k) * kCodeUnitBytes)};
 }
 
-size_t KvElementBytes(KvCodec codec) { return codec == KvCodec::kF32 ? 4 : 2; }
+SideBytes BytesOfV(const KvGeometry& geometry, KvCodec codec) {
+  const uint64_t tokens = geometry.page_size, channels = geometry.head_dim_v;
+  if (!IsPageWise(codec)) return {0, Aligned(tokens * channels * KvElementBytes(codec))};
+  return {Aligned(tokens * ChannelGroupsOf(geometry.head_dim_v) * kScaleAndOffset),
+          Aligned(channels * UnitsOf(geometry.page_size) * kCodeUnitBytes)};
+}
+
+}  // namespace
+
+std::string_view KvCodecName(KvCodec codec) {
+  switch (codec) {
+    case KvCodec::kF32:
+      return "f32";
+    case KvCodec::kF16:
+      return "f16";
+    case KvCodec::kKivi4:
+      return "kivi4";
+  }
+  return "?";
+}
+
+StatusOr<KvCodec> ParseKvCodec(std::string_view name) {
+  for (const KvCodec codec : {KvCodec::kF32, KvCodec::kF16, KvCodec::kKivi4})
+    if (name == KvCodecName(codec)) return codec;
+  return InvalidArgument("unknown KV codec '{}': use f16, f32 or kivi4", name);
+}
+
+bool IsPageWise(KvCodec codec) { return codec == KvCodec::kKivi4; }
+
+KvCodec OpenForm(KvCodec codec) { return IsPageWise(codec) ? KvCodec::kF16 : codec; }
+
+size_t KvElementBytes(KvCodec codec) {
+  QUIRE_CHECK(!IsPageWise(codec));
+  return codec == KvCodec::kF32 ? 4 : 2;
+}
 
 StatusOr<KvLayout> MakeKvLayout(const KvGeometry& geometry, KvCodec k, KvCodec v) {
   if (geometry.page_size == 0 || geometry.page_size % 16 != 0 || geometry.page_size > 4096)
@@ -33,10 +74,8 @@ StatusOr<KvLayout> MakeKvLayout(const KvGeometry& geometry, KvCodec k, KvCodec v
     return InvalidArgument("KV geometry: {} layers, {} KV heads, head_dim {} and {}: need all > 0",
                            geometry.num_layers, geometry.num_kv_heads, geometry.head_dim_k,
                            geometry.head_dim_v);
-  const uint64_t k_bytes =
-      Aligned(uint64_t{geometry.page_size} * geometry.head_dim_k * KvElementBytes(k));
-  const uint64_t v_bytes =
-      Aligned(uint64_t{geometry.page_size} * geometry.head_dim_v * KvElementBytes(v));
+  const SideBytes k_side = BytesOfK(geometry, k), v_side = BytesOfV(geometry, v);
+  const uint64_t k_bytes = k_side.params + k_side.codes, v_bytes = v_side.params + v_side.codes;
   if (k_bytes > kMaxPageBytes || v_bytes > kMaxPageBytes ||
       (k_bytes + v_bytes) > kMaxPageBytes / geometry.num_layers / geometry.num_kv_heads)
     return InvalidArgument("a page of {} tokens would be larger than 2 GiB: lower --page-size",
@@ -47,9 +86,9 @@ StatusOr<KvLayout> MakeKvLayout(const KvGeometry& geometry, KvCodec k, KvCodec v
   layout.num_kv_heads = geometry.num_kv_heads;
   layout.head_dim_k = geometry.head_dim_k;
   layout.head_dim_v = geometry.head_dim_v;
-  layout.k_codes_offset = 0;
+  layout.k_codes_offset = static_cast<uint32_t>(k_side.params);
   layout.v_params_offset = static_cast<uint32_t>(k_bytes);
-  layout.v_codes_offset = static_cast<uint32_t>(k_bytes);
+  layout.v_codes_offset = static_cast<uint32_t>(k_bytes + v_side.params);
   layout.chunk_bytes = static_cast<uint32_t>(k_bytes + v_bytes);
   return layout;
 }

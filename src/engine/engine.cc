@@ -12,13 +12,16 @@
 #include "cache/page_pool.h"
 #include "model/forward.h"
 #include "model/gguf_file.h"
-#include "model/kv_geometry.h"
+#include "model/layer_groups.h"
 
 namespace quire {
 namespace {
 
 constexpr uint32_t kMaxChunk = 4096;
 constexpr int kMaxThreads = 256;
+
+// Decode steps allocate nothing up to here. A context beyond it may be a file's idle claim.
+constexpr uint32_t kReservedTokens = 1 << 17;
 
 // Half of what is free beside the weights: the pages are committed only as they are used.
 uint64_t DefaultKvMemory(uint64_t weight_bytes) {
@@ -27,8 +30,8 @@ uint64_t DefaultKvMemory(uint64_t weight_bytes) {
   return std::max(available > weight_bytes ? (available - weight_bytes) / 2 : 0, kLeast);
 }
 
-// Resolves the options that depend on the model, and the layout of its pages.
-StatusOr<KvLayout> PlanMemory(const GgufFile& file, EngineOptions& options) {
+// Resolves the options that depend on the model, and the forms of each layer group's pages.
+StatusOr<std::vector<KvForms>> PlanMemory(const GgufFile& file, EngineOptions& options) {
   StatusOr<ModelShape> read = ReadShape(file.header());
   if (!read.ok()) return read.status().WithContext(file.path());
   const ModelShape& shape = *read;
@@ -38,7 +41,11 @@ StatusOr<KvLayout> PlanMemory(const GgufFile& file, EngineOptions& options) {
     spdlog::warn("a context of {} tokens is more than the {} that the model was trained for",
                  options.context_len, trained);
   if (options.kv_memory_bytes == 0) options.kv_memory_bytes = DefaultKvMemory(file.size_bytes());
-  return MakeKvLayout(KvGeometryOf(shape, options.page_size), options.kv_codec, options.kv_codec);
+  if (IsPageWise(options.kv_codec))
+    return Unsupported("KV codec {}: pages are not sealed here yet; use f16 or f32",
+                       KvCodecName(options.kv_codec));
+  return MakeGroupForms(shape, LayerGroups(shape), options.page_size,
+                        {.k_codec = options.kv_codec, .v_codec = options.kv_codec});
 }
 
 Status CheckOptions(const EngineOptions& options) {
@@ -65,6 +72,10 @@ struct Engine::Parts {
   std::unique_ptr<ForwardPass> forward;
   AnonymousMemory logits;
   std::vector<ForwardSequence> step;
+  // A page of the pool holds the pages of all layer groups, one after another.
+  std::vector<size_t> group_offsets;                 // in it, of each group
+  std::vector<std::vector<std::byte*>> group_pages;  // [inputs][groups]
+  std::vector<KvView> views;                         // of group_pages
 };
 
 Engine::Engine() = default;
@@ -87,14 +98,18 @@ StatusOr<std::unique_ptr<Engine>> Engine::Load(
   Parts& parts = *engine->parts_;
   // From the header alone, so that wrong options are told before the weights are read.
   QUIRE_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::Open(path));
-  QUIRE_ASSIGN_OR_RETURN(const KvLayout layout, PlanMemory(file, resolved));
-  QUIRE_ASSIGN_OR_RETURN(parts.pool, PagePool::Create({.page_bytes = layout.page_bytes(),
+  QUIRE_ASSIGN_OR_RETURN(std::vector<KvForms> forms, PlanMemory(file, resolved));
+  size_t page_bytes = 0;
+  for (const KvForms& group : forms) {
+    parts.group_offsets.push_back(page_bytes);
+    page_bytes += group.open.layout.page_bytes();
+  }
+  QUIRE_ASSIGN_OR_RETURN(parts.pool, PagePool::Create({.page_bytes = page_bytes,
                                                        .budget_bytes = resolved.kv_memory_bytes}));
   QUIRE_ASSIGN_OR_RETURN(engine->model_, Model::Load(file, parts.team, progress));
   QUIRE_ASSIGN_OR_RETURN(parts.forward,
                          ForwardPass::Create(*engine->model_,
-                                             {.kv_layout = layout,
-                                              .kv_codec = resolved.kv_codec,
+                                             {.kv = std::move(forms),
                                               .activations = resolved.activations,
                                               .instruction_set = resolved.instruction_set,
                                               .max_rows = resolved.chunk_len},
@@ -103,8 +118,6 @@ StatusOr<std::unique_ptr<Engine>> Engine::Load(
 }
 
 Sequence Engine::NewSequence() {
-  // Decode steps allocate nothing up to here. A context beyond it may be a file's idle claim.
-  constexpr uint32_t kReservedTokens = 1 << 17;
   const uint32_t reserved = std::min(options_.context_len, kReservedTokens);
   Sequence sequence(PageTable(parts_->pool.get(), options_.page_size, reserved));
   sequence.tokens_.reserve(reserved);
@@ -165,6 +178,23 @@ Status Engine::ReservePages(std::span<const SequenceInput> inputs) {
   return OkStatus();
 }
 
+void Engine::BuildViews(std::span<const SequenceInput> inputs) {
+  const std::vector<size_t>& offsets = parts_->group_offsets;
+  std::vector<std::vector<std::byte*>>& pages = parts_->group_pages;
+  if (pages.size() < inputs.size() * offsets.size()) pages.resize(inputs.size() * offsets.size());
+  parts_->views.clear();
+  for (const SequenceInput& input : inputs) {
+    const KvView all = input.sequence->pages_.view();
+    for (const size_t offset : offsets) {
+      std::vector<std::byte*>& own = pages[parts_->views.size()];
+      own.clear();
+      own.reserve(std::min(options_.context_len, kReservedTokens) / options_.page_size + 1);
+      for (uint32_t i = 0; i < all.num_pages; ++i) own.push_back(all.pages[i] + offset);
+      parts_->views.push_back({.pages = own.data(), .num_pages = all.num_pages});
+    }
+  }
+}
+
 // Sequence after sequence, each step filled up with as many rows as it may have.
 Status Engine::RunSteps(std::span<const SequenceInput> inputs, const std::atomic<bool>* cancelled) {
   float* logits = parts_->logits.as<float>().data();
@@ -176,12 +206,21 @@ Status Engine::RunSteps(std::span<const SequenceInput> inputs, const std::atomic
     if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed))
       return Status(StatusCode::kCancelled, "cancelled");
     QUIRE_RETURN_IF_ERROR(parts_->forward->Run(parts_->team, step, logits));
+    for (size_t i = 0; i < step.size(); ++i)
+      if (const int layer = parts_->forward->bad_layer(i); layer >= 0)
+        return NonFinite(
+            "K or V of layer {} holds a NaN or infinity: the weights or the prompt are damaged, or "
+            "the values are out of this model's range",
+            layer);
     logits += size_t{num_logits} * static_cast<size_t>(model_->shape().vocab_size);
     step.clear();
     num_rows = num_logits = 0;
     return OkStatus();
   };
-  for (const SequenceInput& input : inputs) {
+  BuildViews(inputs);
+  const size_t num_groups = parts_->group_offsets.size();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const SequenceInput& input = inputs[i];
     const auto begin = static_cast<uint32_t>(input.sequence->tokens_.size());
     const auto num_tokens = static_cast<uint32_t>(input.tokens.size());
     const uint32_t wanted = std::min(input.num_logits, num_tokens);
@@ -192,7 +231,7 @@ Status Engine::RunSteps(std::span<const SequenceInput> inputs, const std::atomic
       const uint32_t here = end > first_wanted ? end - first_wanted : 0;
       step.push_back({.tokens = input.tokens.subspan(done, count),
                       .first_position = begin + done,
-                      .kv = input.sequence->pages_.view(),
+                      .kv = std::span(parts_->views).subspan(i * num_groups, num_groups),
                       .num_logits = here});
       num_rows += count;
       num_logits += here;

@@ -98,6 +98,7 @@ class Engine {
   Engine();
   Status CheckInput(const SequenceInput& input) const;
   Status ReservePages(std::span<const SequenceInput> inputs);
+  void BuildViews(std::span<const SequenceInput> inputs);
   Status RunSteps(std::span<const SequenceInput> inputs, const std::atomic<bool>* cancelled);
 
   EngineOptions options_;

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "linear/kernels.h"
 #include "model/forward_buffers.h"
+#include "model/kv_writer.h"
 #include "model/product_items.h"
 #include "model/rope_angles.h"
 #include "model/row_blocks.h"
@@ -38,6 +39,7 @@ class ForwardPass::Step {
         attention_(GetAttentionKernels(options.instruction_set)),
         items_(linear_, num_threads),
         plan_(shape_, options, num_threads),
+        writer_(attention_, options.max_rows),
         buffers_(std::move(buffers)),
         scratch_(num_threads) {
     for (const RopeShape& rope : shape_.ropes)
@@ -47,7 +49,7 @@ class ForwardPass::Step {
   Status Run(ThreadTeam& team, std::span<const ForwardSequence> sequences, float* logits) {
     QUIRE_CHECK(team.num_threads() == NumThreads());
     QUIRE_RETURN_IF_ERROR(BuildPlan(sequences));
-    bad_layer_.store(-1, std::memory_order_relaxed);
+    writer_.Begin(sequences.size());
     team.Run([&](int worker) {
       StageEmbed(team);
       uint32_t items_before = 0;  // of one block of rows
@@ -55,15 +57,11 @@ class ForwardPass::Step {
         RunLayer(team, worker, layer, items_before);
       if (logits != nullptr && !plan_.logit_rows().empty()) ComputeLogits(team, logits);
     });
-    if (const int layer = bad_layer_.load(); layer >= 0)
-      return NonFinite(
-          "K or V of layer {} holds a NaN or infinity: the weights or the prompt are damaged, or "
-          "the values are out of this model's range",
-          layer);
     return OkStatus();
   }
 
-  uint64_t num_saturated() const { return num_saturated_.load(std::memory_order_relaxed); }
+  int bad_layer(size_t sequence) const { return writer_.bad_layer(sequence); }
+  uint64_t num_saturated() const { return writer_.num_saturated(); }
   uint64_t num_chunks_read() const { return num_chunks_read_.load(std::memory_order_relaxed); }
   uint64_t buffer_bytes() const { return buffers_.memory.size() + workspace_.size(); }
 
@@ -172,10 +170,8 @@ class ForwardPass::Step {
         team, items_.Count(products), items_before,
         [&](int block, uint32_t item) { MultiplyBlock(x, block, products, item); },
         [&](int begin, int end) {
-          plan_.ForEachAppend(begin, end, [&](const StepPlan::Append& append) {
-            for (int head = 0; head < shape_.num_kv_heads; ++head)
-              RotateAndAppend(index, head, append);
-          });
+          plan_.ForEachAppend(
+              begin, end, [&](const StepPlan::Append& append) { RotateAndAppend(index, append); });
         });
   }
 
@@ -204,29 +200,17 @@ class ForwardPass::Step {
         });
   }
 
-  // For one KV head and its query heads.
-  void RotateAndAppend(int index, int head, const StepPlan::Append& append) {
-    const SequenceRows& sequence = plan_.sequences()[append.sequence];
-    const uint32_t first_row = sequence.first_row + append.row_offset;
+  void RotateAndAppend(int index, const StepPlan::Append& append) {
+    const uint32_t first_row = plan_.sequences()[append.sequence].first_row + append.row_offset;
     const LayerWeights& layer = model_.weights().layers[index];
-    const int head_dim = shape_.head_dim_k, group = shape_.group_size();
     for (uint32_t row = first_row; row < first_row + append.num_rows; ++row) {
-      float* q = Row(buffers_.q, row, shape_.q_rows()) + head * group * head_dim;
-      TurnHeads(index, row, q, group, layer.attn_q_norm.data());
-      float* k = Row(buffers_.k, row, shape_.k_rows()) + head * head_dim;
-      TurnHeads(index, row, k, 1, layer.attn_k_norm.data());
+      TurnHeads(index, row, Row(buffers_.q, row, shape_.q_rows()), shape_.num_q_heads,
+                layer.attn_q_norm.data());
+      TurnHeads(index, row, Row(buffers_.k, row, shape_.k_rows()), shape_.num_kv_heads,
+                layer.attn_k_norm.data());
     }
-    const AppendResult result = attention_.append(
-        options_.kv_layout, options_.kv_codec, options_.kv_codec, static_cast<uint32_t>(index),
-        static_cast<uint32_t>(head), sequence.kv, sequence.first_position + append.row_offset,
-        append.num_rows, Row(buffers_.k, first_row, shape_.k_rows()) + head * head_dim,
-        shape_.k_rows(), Row(buffers_.v, first_row, shape_.v_rows()) + head * shape_.head_dim_v,
-        shape_.v_rows());
-    int none = -1;  // the first layer counts: later ones inherit its trouble
-    if (result.non_finite)
-      bad_layer_.compare_exchange_strong(none, index, std::memory_order_relaxed);
-    if (result.num_saturated > 0)
-      num_saturated_.fetch_add(result.num_saturated, std::memory_order_relaxed);
+    writer_.Append(plan_, index, append, Row(buffers_.k, first_row, shape_.k_rows()),
+                   Row(buffers_.v, first_row, shape_.v_rows()));
   }
 
   void TurnHeads(int index, size_t row, float* heads, int num_heads, const float* norm) {
@@ -242,10 +226,10 @@ class ForwardPass::Step {
   void StageAttend(ThreadTeam& team, int worker, int layer) {
     auto* workspace = reinterpret_cast<float*>(workspace_.data());
     auto* scratch = reinterpret_cast<float*>(scratch_[worker].data());
-    WindowPlan& window = plan_.of_layer(layer);
-    const AttentionPlan& plan = window.plan();
-    PlanProgress& progress = window.progress();
-    const uint32_t turn = plan_.turn_of_layer(layer);
+    GroupPlan& group = plan_.of_layer(layer);
+    const AttentionPlan& plan = group.plan();
+    PlanProgress& progress = group.progress();
+    const uint32_t index = plan_.index_in_group(layer);
     uint64_t chunks = 0;
     const Activations x = Attended();
     // The columns of a KV head's queries are whole blocks of codes: each item makes its own.
@@ -259,12 +243,11 @@ class ForwardPass::Step {
                               block, block + blocks, x.int8);
     };
     const auto run_item = [&](uint32_t item) {
-      progress.WaitFor(item, turn);
-      chunks += attention_
-                    .run_item(plan, item, static_cast<uint32_t>(layer), buffers_.q,
-                              buffers_.attended, workspace, scratch)
-                    .chunks_read;
-      const int merge = progress.Finish(item, turn);
+      progress.WaitFor(item, index);
+      chunks +=
+          attention_.run_item(plan, item, index, buffers_.q, buffers_.attended, workspace, scratch)
+              .chunks_read;
+      const int merge = progress.Finish(item, index);
       if (!plan.items()[item].is_partial) return finish(plan.items()[item]);
       if (merge < 0) return;
       attention_.merge_item(plan, static_cast<uint32_t>(merge), workspace, buffers_.attended,
@@ -340,6 +323,7 @@ class ForwardPass::Step {
   const ProductItems items_;
   std::vector<RopeAngles> ropes_;
   StepPlan plan_;
+  KvWriter writer_;
   ForwardBuffers buffers_;
   std::vector<AnonymousMemory> scratch_;  // of each worker, for the attention kernels
   AnonymousMemory workspace_;
@@ -347,9 +331,8 @@ class ForwardPass::Step {
   // Of the step.
   int num_rows_ = 0;
   RowBlocks blocks_;
-  std::atomic<int> bad_layer_{-1};
 
-  std::atomic<uint64_t> num_saturated_{0}, num_chunks_read_{0};
+  std::atomic<uint64_t> num_chunks_read_{0};
 };
 
 ForwardPass::ForwardPass(std::unique_ptr<Step> step) : step_(std::move(step)) {}
@@ -369,6 +352,7 @@ Status ForwardPass::Run(ThreadTeam& team, std::span<const ForwardSequence> seque
   return step_->Run(team, sequences, logits);
 }
 
+int ForwardPass::bad_layer(size_t sequence) const { return step_->bad_layer(sequence); }
 uint64_t ForwardPass::num_saturated() const { return step_->num_saturated(); }
 uint64_t ForwardPass::num_chunks_read() const { return step_->num_chunks_read(); }
 uint64_t ForwardPass::buffer_bytes() const { return step_->buffer_bytes(); }

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/memory.h"
 #include "model/gguf_writer.h"
-#include "model/kv_geometry.h"
+#include "model/layer_groups.h"
+#include "model/test_kv.h"
 
 namespace quire {
 namespace {
@@ -35,27 +35,22 @@ class ForwardTest : public ::testing::Test {
     auto model = Model::Load(*file, team_, {});
     ASSERT_TRUE(model.ok()) << model.status().message();
     model_ = std::move(model).value();
-    const auto layout =
-        MakeKvLayout(KvGeometryOf(model_->shape(), kPageSize), KvCodec::kF16, KvCodec::kF16);
-    ASSERT_TRUE(layout.ok()) << layout.status().message();
+    const LayerGroups groups(model_->shape());
+    const auto forms = MakeGroupForms(model_->shape(), groups, kPageSize, {});
+    ASSERT_TRUE(forms.ok()) << forms.status().message();
     auto forward = ForwardPass::Create(
-        *model_, {.kv_layout = *layout, .instruction_set = AvailableInstructionSets().back()}, 1);
+        *model_, {.kv = *forms, .instruction_set = AvailableInstructionSets().back()}, 1);
     ASSERT_TRUE(forward.ok()) << forward.status().message();
     forward_ = std::move(forward).value();
-    auto memory = AnonymousMemory::Reserve(layout->page_bytes() * (kContext / kPageSize) + 64);
-    ASSERT_TRUE(memory.ok());
-    memory_ = std::move(memory).value();
-    for (uint32_t page = 0; page < kContext / kPageSize; ++page)
-      pages_.push_back(memory_.data() + page * layout->page_bytes());
+    kv_ = std::make_unique<TestKv>(groups, *forms, kContext);
   }
 
   // (page, KV head) chunks that a step of `num_tokens` from `first_position` on reads.
   uint64_t ChunksRead(uint32_t first_position, uint32_t num_tokens) {
     const std::vector<TokenId> tokens(num_tokens, 3);
+    kv_->Prepare(first_position, first_position + num_tokens);
     const ForwardSequence sequence = {
-        .tokens = tokens,
-        .first_position = first_position,
-        .kv = {.pages = pages_.data(), .num_pages = static_cast<uint32_t>(pages_.size())}};
+        .tokens = tokens, .first_position = first_position, .kv = kv_->views()};
     const uint64_t before = forward_->num_chunks_read();
     EXPECT_TRUE(forward_->Run(team_, {&sequence, 1}, nullptr).ok());
     return forward_->num_chunks_read() - before;
@@ -64,8 +59,7 @@ class ForwardTest : public ::testing::Test {
   ThreadTeam team_{1};
   std::unique_ptr<Model> model_;
   std::unique_ptr<ForwardPass> forward_;
-  AnonymousMemory memory_;
-  std::vector<std::byte*> pages_;
+  std::unique_ptr<TestKv> kv_;
 };
 
 // Layer 0 has a window of 8, layer 1 sees all; both have two KV heads.

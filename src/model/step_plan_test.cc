@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <set>
 
-#include "codec/kv_codec.h"
+#include "model/layer_groups.h"
 
 namespace quire {
 namespace {
@@ -26,41 +27,39 @@ class StepPlanTest : public ::testing::Test {
   }
 
   static ForwardOptions OptionsFor(const ModelShape& shape) {
-    const auto layout = MakeKvLayout({.page_size = 64,
-                                      .num_layers = static_cast<uint32_t>(shape.num_layers),
-                                      .num_kv_heads = 2,
-                                      .head_dim_k = 16,
-                                      .head_dim_v = 16},
-                                     KvCodec::kF16, KvCodec::kF16);
-    EXPECT_TRUE(layout.ok());
-    return {.kv_layout = *layout};
+    const auto forms = MakeGroupForms(shape, LayerGroups(shape), 64, {});
+    EXPECT_TRUE(forms.ok());
+    return {.kv = *forms};
   }
 
-  // A sequence of `num_tokens` rows after `first_position`, with pages of its own.
-  ForwardSequence Sequence(uint32_t first_position, uint32_t num_tokens, uint32_t num_logits = 0) {
+  // A sequence of `num_tokens` rows after `first_position`, with pages of its own, the same in each
+  // group.
+  ForwardSequence Sequence(uint32_t first_position, uint32_t num_tokens, uint32_t num_logits = 0,
+                           size_t num_groups = 1) {
     auto& table = tables_.emplace_back((first_position + num_tokens) / 64 + 1);
     for (std::byte*& page : table) page = reinterpret_cast<std::byte*>(next_page_ += 64);
+    const KvView view = {.pages = table.data(), .num_pages = static_cast<uint32_t>(table.size())};
     return {.tokens = std::span(tokens_).first(num_tokens),
             .first_position = first_position,
-            .kv = {.pages = table.data(), .num_pages = static_cast<uint32_t>(table.size())},
+            .kv = views_.emplace_back(num_groups, view),
             .num_logits = num_logits};
   }
 
   const std::vector<TokenId> tokens_ = std::vector<TokenId>(1000, 7);
   std::deque<std::vector<std::byte*>> tables_;
+  std::deque<std::vector<KvView>> views_;
   uintptr_t next_page_ = 0;
 };
 
 TEST_F(StepPlanTest, LayersOfOneWindowShareAPlan) {
   const ModelShape shape = ShapeWith({512, 512, 0, 512, 8, 0});
   StepPlan plan(shape, OptionsFor(shape), 2);
-  const ForwardSequence sequences[] = {Sequence(5000, 3)};
+  const ForwardSequence sequences[] = {Sequence(5000, 3, 0, 3)};
   plan.Build(sequences);
-  std::map<int, const WindowPlan*> by_window;
+  std::map<int, const GroupPlan*> by_window;
   for (int layer = 0; layer < shape.num_layers; ++layer) {
-    const WindowPlan& own = plan.of_layer(layer);
+    const GroupPlan& own = plan.of_layer(layer);
     const int window = shape.layers[static_cast<size_t>(layer)].window;
-    EXPECT_EQ(own.window(), static_cast<uint32_t>(window));
     EXPECT_EQ(own.plan().shape().window, static_cast<uint32_t>(window));
     const auto [place, is_new] = by_window.emplace(window, &own);
     EXPECT_EQ(place->second, &own) << layer;
@@ -102,18 +101,34 @@ TEST_F(StepPlanTest, RowsAreThoseOfTheSequencesInOrder) {
   }
 }
 
-TEST_F(StepPlanTest, ATurnCountsTheLayersOfOnePlan) {
-  const ModelShape shape = ShapeWith({512, 512, 0, 512, 8, 0});
-  const StepPlan plan(shape, OptionsFor(shape), 2);
-  std::vector<uint32_t> turns;
-  for (int layer = 0; layer < shape.num_layers; ++layer) turns.push_back(plan.turn_of_layer(layer));
-  EXPECT_EQ(turns, (std::vector<uint32_t>{0, 1, 0, 2, 0, 1}));
+// Rows before first_append are not counted: a page that they end in is filled by the others.
+TEST_F(StepPlanTest, APageIsFilledOnceByItsLastToken) {
+  const ModelShape shape = ShapeWith({0});
+  StepPlan plan(shape, OptionsFor(shape), 1);
+  ForwardSequence sequences[] = {Sequence(60, 140), Sequence(63, 1),  Sequence(0, 63),
+                                 Sequence(120, 8),  Sequence(64, 64), Sequence(10, 60)};
+  sequences[3].first_append = 124;
+  sequences[4].first_append = 128;
+  sequences[5].first_append = 66;
+  plan.Build(sequences);
+  using Filled = std::map<uint32_t, std::multiset<uint32_t>>;  // pages of a sequence
+  for (int layer = 0; layer < 3; ++layer) {
+    Filled filled;
+    for (int begin = 0; begin < plan.num_rows(); begin += 8) {
+      const int tail = layer == 1 ? (plan.num_rows() - 1) / 8 * 8 - begin : begin;
+      plan.ForEachAppend(
+          tail, std::min(tail + 8, plan.num_rows()), [&](const StepPlan::Append& append) {
+            plan.ForEachFilled(append, [&](uint32_t p) { filled[append.sequence].insert(p); });
+          });
+    }
+    EXPECT_EQ(filled, (Filled{{0, {0, 1, 2}}, {1, {0}}, {3, {1}}}));
+  }
 }
 
 // ForwardOptions::cascade is for all plans of the step.
 TEST_F(StepPlanTest, CascadeIsAnOption) {
   const ModelShape shape = ShapeWith({0, 512});
-  ForwardSequence sequences[] = {Sequence(1000, 1), Sequence(1010, 1)};
+  const ForwardSequence sequences[] = {Sequence(1000, 1, 0, 2), Sequence(1010, 1, 0, 2)};
   std::copy_n(tables_[0].begin(), 15, tables_[1].begin());
   ForwardOptions options = OptionsFor(shape);
   for (const bool cascade : {true, false}) {
