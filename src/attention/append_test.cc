@@ -72,10 +72,10 @@ TEST(AttentionAppend, WritesEachValueToItsSlotAndNothingElse) {
       for (uint32_t t = 0; t < length; ++t)
         for (uint32_t head = 0; head < test.num_kv_heads; ++head) {
           for (uint32_t d = 0; d < test.head_dim_k; ++d)
-            EXPECT_EQ(ReferenceK(shape, pages.view(0), layer, head, t, d),
+            EXPECT_EQ(ReferenceK(shape, pages.view(0), layer, head, t / test.page_size, t, d),
                       Stored(test.k_codec, k[t * k_row + head * test.head_dim_k + d]));
           for (uint32_t d = 0; d < test.head_dim_v; ++d)
-            EXPECT_EQ(ReferenceV(shape, pages.view(0), layer, head, t, d),
+            EXPECT_EQ(ReferenceV(shape, pages.view(0), layer, head, t / test.page_size, t, d),
                       Stored(test.v_codec, v[t * v_row + head * test.head_dim_v + d]));
         }
     }
@@ -119,8 +119,8 @@ TEST(AttentionAppend, ReportsNumbersThatDoNotFit) {
         std::vector<float> k(20, 1.0f), v(20, 1.0f);
         (in_k ? k : v)[channel] = x;
         const auto result = pages.Append(GetAttentionKernels(set), 0, 0, 0, 1, k.data(), v.data());
-        const float stored = in_k ? ReferenceK(shape, pages.view(0), 0, 0, 0, channel)
-                                  : ReferenceV(shape, pages.view(0), 0, 0, 0, channel);
+        const float stored = in_k ? ReferenceK(shape, pages.view(0), 0, 0, 0, 0, channel)
+                                  : ReferenceV(shape, pages.view(0), 0, 0, 0, 0, channel);
         return std::pair(result, stored);
       };
       const bool is_half = codec == KvCodec::kF16;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "attention/cascade_meter.h"
 #include "attention/measure.h"
 
 namespace quire {
@@ -18,13 +19,37 @@ int Main(int argc, char** argv) {
     fmt::print(stderr, "{}\n", set.status().message());
     return 2;
   }
-  AttentionMeter meter(*set, argc > 2 ? std::max(1, std::atoi(argv[2])) : 1);
-  for (const AttentionTest& test : AttentionTests()) {
-    const std::string name = NameOf(test);
+  const int num_threads = argc > 2 ? std::max(1, std::atoi(argv[2])) : 1;
+  const auto is_wanted = [&](const std::string& name) {
     bool wanted = true;
     for (int i = 3; i < argc; ++i)
       wanted = wanted && (name + " ").find(std::string(argv[i]) + " ") != std::string::npos;
-    if (!wanted) continue;
+    return wanted;
+  };
+  for (const CascadeTest& test :
+       {CascadeTest{}, CascadeTest{.shared = 16384, .num_layers = 2},
+        CascadeTest{.num_sequences = 2}, CascadeTest{.shared = 128},
+        CascadeTest{.num_kv_heads = 8, .group_size = 1},
+        CascadeTest{.num_kv_heads = 2, .group_size = 8, .head_dim = 128},
+        CascadeTest{.num_sequences = 256, .shared = 1024, .num_layers = 2}}) {
+    const std::string name = NameOf(test);
+    if (!is_wanted(name)) continue;
+    CascadeMeter meter(*set, num_threads);
+    const auto speed = meter.Measure(test, 9);
+    if (!speed.ok()) {
+      fmt::print(stderr, "{}\n", speed.status().message());
+      return 1;
+    }
+    fmt::print(
+        "{:6} {:44} {:7.2f} ns a key  {:.3f} of the FMA peak ({:.3f} alone)  {:.2f} times as fast, "
+        "{:.1f} times fewer chunks  plan {:.1f} us\n",
+        InstructionSetName(*set), name, speed->ns_per_key, speed->of_fma_peak,
+        speed->of_fma_peak_alone, speed->speedup, speed->chunks_alone, speed->plan_seconds * 1e6);
+  }
+  AttentionMeter meter(*set, num_threads);
+  for (const AttentionTest& test : AttentionTests()) {
+    const std::string name = NameOf(test);
+    if (!is_wanted(name)) continue;
     const auto speed = meter.Measure(test, 9);
     if (!speed.ok()) {
       fmt::print(stderr, "{}\n", speed.status().message());

@@ -9,8 +9,9 @@
 #define QUIRE_ATTENTION_ITEM_INL_H_
 #endif
 
+#include "attention/item_rows-inl.h"
 #include "attention/kernels.h"
-#include "attention/state-inl.h"
+#include "attention/step_panels-inl.h"
 #include "attention/tile-inl.h"
 #include "attention/tiling.h"
 
@@ -20,169 +21,106 @@ namespace HWY_NAMESPACE {
 
 // The functions for tiles of R rows.
 struct TileFns {
-  void (*multiply[2])(const Product&, Ahead&);  // [codec]
+  void (*multiply[2])(const Product&, Ahead&);  // [is_half]
   void (*multiply_ragged[2])(const Product&, const StepRows&);
 };
 template <int R>
 constexpr TileFns FnsOfRows() {
-  static_assert(static_cast<int>(KvCodec::kF32) == 0 && static_cast<int>(KvCodec::kF16) == 1);
   return {{Multiply<R, float>, Multiply<R, uint16_t>},
           {MultiplyRagged<R, float>, MultiplyRagged<R, uint16_t>}};
 }
 inline constexpr TileFns kTileFns[kTileRows] = {FnsOfRows<1>(), FnsOfRows<2>(), FnsOfRows<3>(),
                                                 FnsOfRows<4>(), FnsOfRows<5>(), FnsOfRows<6>()};
 
-template <class T>
-HWY_INLINE void WidenNarrow(const T* from, size_t width, uint32_t first, uint32_t last, float* to) {
-  for (size_t token = first; token < last; ++token)
-    for (size_t c = 0; c < 16; ++c) {
-      float x = 0.0f;
-      if (c < width) {
-        if constexpr (sizeof(T) == 2)
-          x = HalfToFloat(from[token * width + c]);
-        else
-          x = from[token * width + c];
-      }
-      to[token * 16 + c] = x;
-    }
-}
-
 class ItemWalk {
  public:
   ItemWalk(const AttentionPlan& plan, uint32_t item_index, uint32_t layer, float* scratch)
-      : plan_(plan),
-        shape_(plan.shape()),
+      : shape_(plan.shape()),
         layout_(shape_.layout),
         item_(plan.items()[item_index]),
-        rows_(plan.sequences()[item_.sequence]),
+        kv_(plan.sequences()[item_.sequence].kv),
         group_(shape_.group_size()),
-        num_query_rows_(item_.num_rows * group_),
         whole_(Tiling::Whole(item_.num_rows, group_)),
         by_position_(Tiling::ByPosition(item_.num_rows, group_)),
-        first_position_(rows_.first_position + item_.row_offset),
-        end_position_(first_position_ + item_.num_rows),
-        chunk_offset_(layout_.ChunkOffset(layer, item_.kv_head)),
-        at_(shape_, num_query_rows_),
+        layer_(layer),
+        rows_(plan, item_, scratch),
+        query_page_(rows_.first_position() / layout_.page_size),
+        at_(rows_.at()),
         scratch_(scratch) {
     const uint32_t next_index = item_index + plan.items_in_flight();
     if (next_index < plan.num_items()) {
       const AttentionItem& next = plan.items()[next_index];
-      const SequenceRows& rows = plan.sequences()[next.sequence];
-      const uint32_t key = FirstKey(rows.first_position + next.row_offset, next.first_split);
-      next_item_chunk_ = reinterpret_cast<const char*>(rows.kv.pages[key / layout_.page_size]) +
-                         layout_.ChunkOffset(layer, next.kv_head);
+      next_item_chunk_ = ChunkFor(plan.rows()[next.first_row].position / layout_.page_size,
+                                  next.first_key / layout_.page_size,
+                                  plan.sequences()[next.sequence].kv, next.kv_head);
     }
   }
 
   AttentionCounters Run(const float* q, float* out, float* workspace) {
     q_ = q;
-    const bool merges = !item_.is_partial && item_.num_splits > 1;
-    float* merged_sum = scratch_ + at_.merged_sum;
-    for (uint32_t a = 0; merges && a < num_query_rows_; ++a) merged_sum[a] = 0.0f;
-    for (uint32_t s = 0; s < item_.num_splits; ++s) {
-      StartSplit();
-      WalkSplit(item_.first_split + s);
+    // Rows of several sequences see ranges of keys in any order.
+    if (item_.run != AttentionItem::kNone) PrepareQueries(0, rows_.num_query_rows());
+    const uint32_t first_split = item_.first_key / kSplitTokens;
+    const uint32_t last_split = (item_.end_key - 1) / kSplitTokens;
+    // The splits before the first one, if rows see any, are those of a run.
+    const bool merges =
+        !item_.is_partial && shape_.FirstKey(rows_.first_position()) / kSplitTokens < last_split;
+    if (merges) rows_.StartMerged(first_split, workspace);
+    for (uint32_t split = first_split; split <= last_split; ++split) {
+      StartSplit(split, split == first_split && item_.resumes, workspace);
+      WalkSplit(split);
       if (item_.is_partial)
-        SaveSplit(workspace + item_.workspace_offset +
-                  size_t{s} * num_query_rows_ * plan_.state_floats());
+        rows_.SaveSplit(split, workspace);
       else if (merges)
-        MergeSplit();
+        rows_.MergeSplit();
     }
     if (merges)
-      for (uint32_t a = 0; a < num_query_rows_; ++a)
-        WriteOutput(MergedOf(a), layout_.head_dim_v, out + RowAndHead(a) * layout_.head_dim_v);
+      rows_.WriteMerged(out);
     else if (!item_.is_partial)
-      WriteOnlySplit(out);
+      rows_.WriteOnlySplit(out);
     return counters_;
   }
 
  private:
-  size_t RowAndHead(uint32_t query_row) const {
-    return (size_t{rows_.first_row} + item_.row_offset + query_row / group_) * shape_.num_q_heads +
-           size_t{item_.kv_head} * group_ + query_row % group_;
-  }
-  uint32_t FirstKey(uint32_t position, uint32_t split) const {
-    const uint32_t visible = shape_.FirstKey(position), start = split * kSplitTokens;
-    return visible > start ? visible : start;
+  // Where a row of page `query_page` reads a page of this layer.
+  const char* ChunkFor(uint32_t query_page, uint32_t page, const KvView& kv,
+                       uint32_t kv_head) const {
+    const KvLayout& layout = shape_.ReadsOpen(query_page, page) ? layout_ : shape_.sealed.layout;
+    return reinterpret_cast<const char*>(shape_.PageFor(query_page, page, kv)) +
+           layout.ChunkOffset(layer_, kv_head);
   }
   const char* ChunkOf(uint32_t page) const {
-    return reinterpret_cast<const char*>(rows_.kv.pages[page]) + chunk_offset_;
+    return ChunkFor(query_page_, page, kv_, item_.kv_head);
   }
 
-  Merged MergedOf(size_t query_row) {
-    return {scratch_[at_.merged_max + query_row], scratch_[at_.merged_sum + query_row],
-            scratch_[at_.merged_sum_low + query_row],
-            scratch_ + at_.merged_o + query_row * at_.o_stride,
-            scratch_ + at_.merged_o_low + query_row * at_.o_stride};
-  }
-
-  // A tile's queries, scaled so that softmax is in base 2.
   void PrepareQueries(uint32_t start, uint32_t end) {
-    const F32x16 factor = Set16(shape_.scale * 1.44269504f);  // log2(e)
-    const size_t head_dim = layout_.head_dim_k;
-    for (uint32_t a = start; a < end; ++a) {
-      const float* from = q_ + RowAndHead(a) * head_dim;
-      float* to = scratch_ + at_.q + a * at_.q_stride;
-      size_t d = 0;
-      for (; d + 16 <= head_dim; d += 16) Store16(Mul16(Load16(from + d), factor), to + d);
-      if (d == head_dim) continue;
-      alignas(64) float rest[16] = {};
-      for (size_t i = 0; d + i < head_dim; ++i) rest[i] = from[d + i];
-      Store16(Mul16(Load16(rest), factor), to + d);
-    }
+    rows_.PrepareQueries(q_, start, end);
+    first_unprepared_ = end;
   }
 
-  // o needs no start: a tile's first step writes it.
-  void StartSplit() {
-    first_fresh_ = 0;
-    for (uint32_t a = 0; a < num_query_rows_; ++a) {
-      scratch_[at_.max + a] = kLowest;
-      Store16(Zero16(), scratch_ + at_.sums + size_t{a} * 16);
-    }
-  }
-
-  float SumOf(size_t query_row) const {
-    return SumLanes16(Load16(scratch_ + at_.sums + query_row * 16));
-  }
-
-  // The split in progress joins those before it.
-  void MergeSplit() {
-    for (size_t a = 0; a < num_query_rows_; ++a)
-      MergeState(scratch_[at_.max + a], SumOf(a), scratch_ + at_.o + a * at_.o_stride, at_.o_stride,
-                 MergedOf(a));
-  }
-
-  void SaveSplit(float* states) const {
-    for (size_t a = 0; a < num_query_rows_; ++a) {
-      const float* o = scratch_ + at_.o + a * at_.o_stride;
-      float* state = states + a * plan_.state_floats();
-      state[0] = scratch_[at_.max + a];
-      state[1] = SumOf(a);
-      for (size_t i = 0; i < at_.o_stride; i += 16) Store16(Load16(o + i), state + 16 + i);
-    }
-  }
-
-  // What merging one split into the empty state gives.
-  void WriteOnlySplit(float* out) {
-    for (uint32_t a = 0; a < num_query_rows_; ++a) {
-      float max = 0.0f, sum = SumOf(a), sum_low = 0.0f;
-      WriteOutput({max, sum, sum_low, scratch_ + at_.o + a * at_.o_stride, nullptr},
-                  layout_.head_dim_v, out + RowAndHead(a) * layout_.head_dim_v);
-    }
+  void StartSplit(uint32_t split, bool resumes, float* workspace) {
+    first_fresh_ = rows_.num_query_rows();
+    if (resumes) return rows_.ResumeSplit(split, workspace);
+    rows_.StartSplit();
+    if (item_.run != AttentionItem::kNone)
+      rows_.ClearValues(0, first_fresh_);
+    else
+      first_fresh_ = 0;  // a tile's first step writes o
   }
 
   void WalkSplit(uint32_t split) {
     const uint64_t split_end = (uint64_t{split} + 1) * kSplitTokens;
+    const uint32_t split_start = split * kSplitTokens;
     const uint32_t end =
-        end_position_ < split_end ? end_position_ : static_cast<uint32_t>(split_end);
-    uint32_t key = FirstKey(first_position_, split);
-    const uint32_t last_page = (end_position_ - 1) / layout_.page_size;
+        item_.end_key < split_end ? item_.end_key : static_cast<uint32_t>(split_end);
+    uint32_t key = item_.first_key > split_start ? item_.first_key : split_start;
+    const uint32_t last_page = (item_.end_key - 1) / layout_.page_size;
     while (key < end) {
       const uint32_t page = key / layout_.page_size;
       const uint64_t page_end = (uint64_t{page} + 1) * layout_.page_size;
       const uint32_t step_end = page_end < end ? static_cast<uint32_t>(page_end) : end;
       // The step starts where page and split both have begun, whatever the rows see of it.
-      const uint32_t page_start = page * layout_.page_size, split_start = split * kSplitTokens;
+      const uint32_t page_start = page * layout_.page_size;
       const uint32_t step = page_start > split_start ? page_start : split_start;
       Ahead ahead = {.next = nullptr, .next2 = nullptr, .line_bytes = 64};
       ahead.next = page < last_page ? ChunkOf(page + 1) : next_item_chunk_;
@@ -190,25 +128,37 @@ class ItemWalk {
       if (ahead.next == nullptr) ahead.next = ChunkOf(page);
       if (ahead.next2 == nullptr) ahead.next2 = ahead.next;
       ++counters_.chunks_read;
-      WalkTiles(ChunkOf(page), step - page_start, step, step_end, ahead);
+      OpenStep(page, step - page_start, step, step_end, ahead);
+      WalkTiles(step, step_end, ahead);
       key = step_end;
     }
   }
 
-  // All tiles over one step, keys [step, step_end), which starts at token `token` of its page.
-  void WalkTiles(const char* chunk, size_t token, uint32_t step, uint32_t step_end, Ahead ahead) {
-    const size_t k_bytes = KvBytes(shape_.k_codec), v_bytes = KvBytes(shape_.v_codec);
-    const size_t v_panel_step = size_t{16} * layout_.page_size;
-    const size_t num_v_panels = layout_.head_dim_v / 16, narrow = layout_.head_dim_v % 16;
-    const char* v = chunk + layout_.v_codes_offset;
-    if (narrow != 0)
-      WidenLastPanel(v + (num_v_panels * v_panel_step + token * narrow) * v_bytes, step, step_end);
-    step_k_ = chunk + layout_.k_codes_offset + token * layout_.head_dim_k * k_bytes;
-    step_v_ = v + token * 16 * v_bytes;
+  // Makes K and V of keys [step, step_end) ready, from token `token` of their page on.
+  void OpenStep(uint32_t page, uint32_t token, uint32_t step, uint32_t step_end, Ahead& ahead) {
+    const uint32_t visible = shape_.FirstKey(rows_.first_position());
+    const StepTokens tokens = {.first = token,
+                               .num = step_end - step,
+                               .first_visible = visible > step ? visible - step : 0};
+    if (shape_.ReadsOpen(query_page_, page)) {
+      const KvForm open = {layout_, shape_.k_codec, shape_.v_codec};
+      step_ = OpenPanels(open, {ChunkOf(page), ahead.next}, tokens, at_, scratch_);
+      return;
+    }
+    step_ = OpenPanels(shape_.sealed, {ChunkOf(page), ahead.next}, tokens, at_, scratch_);
+    StandStill(ahead);  // decoding has prefetched
+  }
 
+  void StandStill(Ahead& ahead) const {
+    ahead.next = ahead.next2 = reinterpret_cast<const char*>(scratch_ + at_.max);
+    ahead.line_bytes = 0;
+  }
+
+  // All tiles over one step, keys [step, step_end).
+  void WalkTiles(uint32_t step, uint32_t step_end, Ahead ahead) {
     // Most steps lie before all rows, and inside the window of all.
     const bool all_see_all =
-        first_position_ + 1 >= step_end && shape_.FirstKey(end_position_ - 1) <= step;
+        rows_.first_position() + 1 >= step_end && shape_.FirstKey(rows_.last_position()) <= step;
     const Tiling& tiling = all_see_all ? whole_ : by_position_;
     StepRows rows;
     for (uint32_t block = 0; block < tiling.num_blocks; ++block) {
@@ -226,32 +176,24 @@ class ItemWalk {
         RunTile(start, end, rows, ahead);
         start = end;
         // The next chunk is on its way; the other tiles prefetch what is near already.
-        ahead.next = ahead.next2 = reinterpret_cast<const char*>(scratch_ + at_.max);
-        ahead.line_bytes = 0;
+        StandStill(ahead);
       }
     }
   }
 
   // Query rows [start, end) over the step.
   void RunTile(uint32_t start, uint32_t end, const StepRows& rows, Ahead& ahead) {
-    if (end > first_unprepared_) {
+    if (end > first_unprepared_)
       PrepareQueries(start > first_unprepared_ ? start : first_unprepared_, end);
-      first_unprepared_ = end;
-    }
     // Rows see rising ranges of keys: a row that is passed over comes later only if all after it
     // do.
     float* o = scratch_ + at_.o + start * at_.o_stride;
     const bool is_first = start >= first_fresh_;
     if (end > first_fresh_) {
-      if (!is_first)
-        for (size_t i = (first_fresh_ - start) * at_.o_stride; i < (end - start) * at_.o_stride;
-             i += 16)
-          Store16(Zero16(), o + i);
+      if (!is_first) rows_.ClearValues(first_fresh_, end);
       first_fresh_ = end;
     }
     const TileFns& fns = kTileFns[end - start - 1];
-    const auto k_codec = static_cast<size_t>(shape_.k_codec),
-               v_codec = static_cast<size_t>(shape_.v_codec);
     const size_t block = rows.begin / 16 * 16;
     alignas(64) float keep[16];
     const SoftmaxRows softmax = {.num_rows = static_cast<int>(end - start),
@@ -259,17 +201,17 @@ class ItemWalk {
                                  .max = scratch_ + at_.max + start,
                                  .sums = scratch_ + at_.sums + size_t{start} * 16,
                                  .keep = keep};
-    fns.multiply[k_codec]({.a = scratch_ + at_.q + start * at_.q_stride,
-                           .a_stride = at_.q_stride,
-                           .panels = step_k_ + block * layout_.head_dim_k * KvBytes(shape_.k_codec),
-                           .panel_step = size_t{16} * layout_.head_dim_k,
-                           .n = layout_.head_dim_k,
-                           .num_columns = (rows.end - block + kVecLanes - 1) / kVecLanes,
-                           .out = softmax.scores + block,
-                           .out_stride = kScoreStride,
-                           .keep = nullptr,
-                           .is_first = false},
-                          ahead);
+    fns.multiply[step_.k.is_half]({.a = scratch_ + at_.q + start * at_.q_stride,
+                                   .a_stride = at_.q_stride,
+                                   .panels = step_.k.At(block * layout_.head_dim_k),
+                                   .panel_step = size_t{16} * layout_.head_dim_k,
+                                   .n = layout_.head_dim_k,
+                                   .num_columns = (rows.end - block + kVecLanes - 1) / kVecLanes,
+                                   .out = softmax.scores + block,
+                                   .out_stride = kScoreStride,
+                                   .keep = nullptr,
+                                   .is_first = false},
+                                  ahead);
     if (rows.is_ragged || rows.begin % 16 != 0 || rows.end % 16 != 0)
       Softmax<true>(softmax, rows);
     else
@@ -278,8 +220,8 @@ class ItemWalk {
     const size_t from = rows.is_ragged ? 0 : rows.begin;
     Product values = {.a = softmax.scores + from,
                       .a_stride = kScoreStride,
-                      .panels = step_v_ + from * 16 * KvBytes(shape_.v_codec),
-                      .panel_step = size_t{16} * layout_.page_size,
+                      .panels = step_.v.At(from * 16),
+                      .panel_step = step_.v_panel_step,
                       .n = rows.end - from,
                       .num_columns = layout_.head_dim_v / 16 * kVecs,
                       .out = o,
@@ -287,31 +229,17 @@ class ItemWalk {
                       .keep = keep,
                       .is_first = is_first};
     if (rows.is_ragged)
-      fns.multiply_ragged[v_codec](values, rows);
+      fns.multiply_ragged[step_.v.is_half](values, rows);
     else
-      fns.multiply[v_codec](values, ahead);
+      fns.multiply[step_.v.is_half](values, ahead);
     if (layout_.head_dim_v % 16 == 0) return;
-    values.panels = scratch_ + at_.narrow_v + from * 16;
+    values.panels = step_.narrow_v + from * 16;
     values.out += values.num_columns * kVecLanes;
     values.num_columns = kVecs;
     if (rows.is_ragged)
       fns.multiply_ragged[0](values, rows);
     else
       fns.multiply[0](values, ahead);
-  }
-
-  static size_t KvBytes(KvCodec codec) { return codec == KvCodec::kF32 ? 4 : 2; }
-
-  // V's last panel, if it is narrower than 16 channels, for all tiles of the step.
-  void WidenLastPanel(const char* panel, uint32_t step, uint32_t step_end) {
-    const size_t width = layout_.head_dim_v % 16;
-    const uint32_t visible = shape_.FirstKey(first_position_);
-    const uint32_t first = visible > step ? visible - step : 0;
-    float* to = scratch_ + at_.narrow_v;
-    if (shape_.v_codec == KvCodec::kF32)
-      WidenNarrow(reinterpret_cast<const float*>(panel), width, first, step_end - step, to);
-    else
-      WidenNarrow(reinterpret_cast<const uint16_t*>(panel), width, first, step_end - step, to);
   }
 
   static void SetWhole(uint32_t num_tokens, StepRows& rows) {
@@ -328,15 +256,14 @@ class ItemWalk {
     rows.begin = rows.end = 0;
     rows.is_ragged = false;
     for (uint32_t row = first_row, r = 0; row < last_row; ++row) {
-      const uint32_t position = first_position_ + row;
+      const uint32_t position = rows_.PositionOf(row);
       const uint32_t visible = shape_.FirstKey(position);
       const uint32_t first = visible > step ? visible : step;
       const uint32_t last = position < step_end ? position + 1 : step_end;
       const bool sees = first < last;
       if (sees) {
-        // First keys rise from row to row, and so do last keys.
-        if (rows.end == 0) rows.begin = first - step;
-        rows.end = last - step;
+        if (rows.end == 0 || first - step < rows.begin) rows.begin = first - step;
+        if (last - step > rows.end) rows.end = last - step;
       }
       for (uint32_t head = 0; head < heads; ++head, ++r) {
         rows.first[r] = sees ? first - step : 0;
@@ -347,26 +274,23 @@ class ItemWalk {
     }
   }
 
-  const AttentionPlan& plan_;
   const AttentionShape& shape_;
   const KvLayout& layout_;
   const AttentionItem& item_;
-  const SequenceRows& rows_;
+  const KvView kv_;
   const uint32_t group_;
-  const uint32_t num_query_rows_;
   const Tiling whole_, by_position_;
-  const uint32_t first_position_;
-  const uint32_t end_position_;
-  const size_t chunk_offset_;
-  const ScratchLayout at_;
+  const uint32_t layer_;
+  ItemRows rows_;
+  const uint32_t query_page_;  // of all rows, or in a run of some of them: it reads as all do
+  const ScratchLayout& at_;
   float* const scratch_;
   const char* next_item_chunk_ = nullptr;
   AttentionCounters counters_;
   const float* q_ = nullptr;
   uint32_t first_unprepared_ = 0;  // the first query row whose q is not scaled yet
   uint32_t first_fresh_ = 0;       // the first that has no o in the split in progress
-  const char* step_k_ = nullptr;   // K and V at the first token of the step
-  const char* step_v_ = nullptr;
+  StepPanels step_;
 };
 
 AttentionCounters RunItem(const AttentionPlan& plan, uint32_t item, uint32_t layer, const float* q,

@@ -2,12 +2,12 @@
 // gives the same bits (base/vector-inl.h), as long as q, K and V are finite.
 //
 // In a step, for each layer: append all new K and V of the layer; then run_item for every item of
-// the plan, in any order, on any threads; then, when there are merge items and all items are done,
-// merge_item for each of them.
+// the plan, on any threads, in any order in which an item starts after those it waits for; and
+// merge_item for each merge item, once its parts are done. attention/plan_progress.h knows when.
 //
-// A page is read once per KV head for the whole query group, and in prefill once per item, that is
-// for a tile of up to 192 query rows. What lies in a page beyond a sequence's length is never part
-// of a sum: it may hold NaN.
+// A page is read once per KV head for the whole query group; in prefill once per item, that is for
+// a tile of up to 192 query rows; where sequences share it, once for the rows of all of them. What
+// lies in a page beyond a sequence's length is never part of a sum: it may hold NaN.
 //
 // Reference: attention/reference.h.
 #pragma once
@@ -37,7 +37,7 @@ struct AttentionKernels {
   // Attends the query rows of one item over its keys.
   //   q          [num_rows, num_q_heads, head_dim_k]  f32   read, the item's rows and heads
   //   out        [num_rows, num_q_heads, head_dim_v]  f32   written, unless the item is partial
-  //   workspace  [plan.workspace_floats()]   written, if the item is partial
+  //   workspace  [plan.workspace_floats()]   written, if the item is partial; read, if it resumes
   //   scratch    [plan.scratch_floats()]     this worker's own; what it held is lost
   // num_rows counts all rows of the step: SequenceRows::first_row is an index into it. A row
   // without a visible key gives 0. Errors: none; the plan has checked everything.

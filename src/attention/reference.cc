@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/half.h"
+#include "codec/kivi.h"
 
 namespace quire {
 namespace {
@@ -22,25 +23,39 @@ float Decode(KvCodec codec, const std::byte* codes, size_t element) {
   return HalfToFloat(half);
 }
 
-const std::byte* Chunk(const AttentionShape& shape, const KvView& kv, uint32_t layer,
-                       uint32_t kv_head, uint32_t position) {
-  return kv.pages[position / shape.layout.page_size] + shape.layout.ChunkOffset(layer, kv_head);
-}
+// The chunk that a row of page `query_page` reads, and its form.
+struct Chunk {
+  Chunk(const AttentionShape& shape, const KvView& kv, uint32_t layer, uint32_t kv_head,
+        uint32_t query_page, uint32_t position) {
+    const uint32_t page = position / shape.layout.page_size;
+    const bool is_open = shape.ReadsOpen(query_page, page);
+    form = is_open ? KvForm{shape.layout, shape.k_codec, shape.v_codec} : shape.sealed;
+    bytes = (is_open ? kv.pages : kv.sealed)[page] + form.layout.ChunkOffset(layer, kv_head);
+    token = position % shape.layout.page_size;
+  }
+  KvForm form;
+  const std::byte* bytes;
+  uint32_t token;
+};
 
 }  // namespace
 
 float ReferenceK(const AttentionShape& shape, const KvView& kv, uint32_t layer, uint32_t kv_head,
-                 uint32_t position, uint32_t channel) {
-  const KvLayout& layout = shape.layout;
-  return Decode(shape.k_codec, Chunk(shape, kv, layer, kv_head, position) + layout.k_codes_offset,
-                KElement(layout, position % layout.page_size, channel));
+                 uint32_t query_page, uint32_t position, uint32_t channel) {
+  const Chunk chunk(shape, kv, layer, kv_head, query_page, position);
+  const KvLayout& layout = chunk.form.layout;
+  if (IsPageWise(chunk.form.k_codec)) return SealedK(layout, chunk.bytes, chunk.token, channel);
+  return Decode(chunk.form.k_codec, chunk.bytes + layout.k_codes_offset,
+                KElement(layout, chunk.token, channel));
 }
 
 float ReferenceV(const AttentionShape& shape, const KvView& kv, uint32_t layer, uint32_t kv_head,
-                 uint32_t position, uint32_t channel) {
-  const KvLayout& layout = shape.layout;
-  return Decode(shape.v_codec, Chunk(shape, kv, layer, kv_head, position) + layout.v_codes_offset,
-                VElement(layout, position % layout.page_size, channel));
+                 uint32_t query_page, uint32_t position, uint32_t channel) {
+  const Chunk chunk(shape, kv, layer, kv_head, query_page, position);
+  const KvLayout& layout = chunk.form.layout;
+  if (IsPageWise(chunk.form.v_codec)) return SealedV(layout, chunk.bytes, chunk.token, channel);
+  return Decode(chunk.form.v_codec, chunk.bytes + layout.v_codes_offset,
+                VElement(layout, chunk.token, channel));
 }
 
 void ReferenceAttention(const AttentionShape& shape, std::span<const SequenceRows> sequences,
@@ -54,13 +69,14 @@ void ReferenceAttention(const AttentionShape& shape, std::span<const SequenceRow
         const size_t row = (size_t{rows.first_row} + i) * shape.num_q_heads + head;
         const uint32_t position = rows.first_position + i;
         const uint32_t first_key = shape.FirstKey(position);
+        const uint32_t page = position / shape.layout.page_size;
         double max = -std::numeric_limits<double>::infinity();
         weights.clear();
         for (uint32_t key = first_key; key <= position; ++key) {
           double dot = 0;
           for (uint32_t d = 0; d < head_dim_k; ++d)
             dot += static_cast<double>(q[row * head_dim_k + d]) *
-                   ReferenceK(shape, rows.kv, layer, kv_head, key, d);
+                   ReferenceK(shape, rows.kv, layer, kv_head, page, key, d);
           weights.push_back(dot * shape.scale);
           max = std::max(max, weights.back());
         }
@@ -69,7 +85,7 @@ void ReferenceAttention(const AttentionShape& shape, std::span<const SequenceRow
         for (uint32_t d = 0; d < head_dim_v; ++d) {
           double value = 0;
           for (size_t j = 0; j < weights.size(); ++j)
-            value += weights[j] * ReferenceV(shape, rows.kv, layer, kv_head,
+            value += weights[j] * ReferenceV(shape, rows.kv, layer, kv_head, page,
                                              first_key + static_cast<uint32_t>(j), d);
           out[row * head_dim_v + d] = weights.empty() ? 0 : value / sum;
         }

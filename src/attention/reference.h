@@ -9,11 +9,11 @@
 
 namespace quire {
 
-// One value of a token's K or V as the pages hold it.
+// One value of a token's K or V as a row of page `query_page` reads it.
 float ReferenceK(const AttentionShape& shape, const KvView& kv, uint32_t layer, uint32_t kv_head,
-                 uint32_t position, uint32_t channel);
+                 uint32_t query_page, uint32_t position, uint32_t channel);
 float ReferenceV(const AttentionShape& shape, const KvView& kv, uint32_t layer, uint32_t kv_head,
-                 uint32_t position, uint32_t channel);
+                 uint32_t query_page, uint32_t position, uint32_t channel);
 
 // Attends all rows of all sequences.
 //   q    [num_rows, num_q_heads, head_dim_k]  f32   read

@@ -48,6 +48,7 @@ std::vector<uint32_t> InChunks(const TestCase& test, const Tokens& tokens, uint3
   for (uint32_t at = first; at < tokens.length;) {
     const uint32_t n = std::min(chunk, tokens.length - at);
     pages.Append(kernels, 0, 0, at, n, &tokens.k[at * k_row], &tokens.v[at * v_row]);
+    pages.Forget(0, at);
     const SequenceRows rows = {pages.view(0), 0, n, at};
     const auto run = RunAttention(kernels, shape, {&rows, 1}, 0, {&tokens.q[at * q_row], n * q_row},
                                   num_threads);
@@ -57,6 +58,7 @@ std::vector<uint32_t> InChunks(const TestCase& test, const Tokens& tokens, uint3
   return bits;
 }
 
+constexpr KvCodec kKivi = KvCodec::kKivi4;
 const TestCase kCases[] = {
     {.num_kv_heads = 2, .group_size = 3},
     {.page_size = 16, .group_size = 1, .head_dim_k = 32, .head_dim_v = 32, .window = 50},
@@ -72,6 +74,22 @@ const TestCase kCases[] = {
     {.group_size = 1, .head_dim_k = 16, .head_dim_v = 16, .window = 3},
     // A tile of whole steps holds rows that saw the step before and rows that did not.
     {.page_size = 16, .group_size = 4, .head_dim_k = 32, .head_dim_v = 32, .window = 100},
+    {.num_kv_heads = 2, .group_size = 3, .k_codec = kKivi, .v_codec = kKivi, .sink_pages = 1},
+    {.page_size = 16,
+     .group_size = 2,
+     .head_dim_k = 33,
+     .head_dim_v = 41,
+     .k_codec = kKivi,
+     .v_codec = kKivi,
+     .window = 50},
+    {.page_size = 48,
+     .group_size = 5,
+     .head_dim_k = 80,
+     .head_dim_v = 130,
+     .k_codec = kKivi,
+     .v_codec = KvCodec::kF16,
+     .sink_pages = 1,
+     .recent_pages = 1},
 };
 
 // Positions around the start, and around the first boundary between splits.
@@ -100,8 +118,8 @@ TEST(AttentionSameBits, DecodeAndPrefillInAnyChunks) {
 TEST(AttentionSameBits, AnyNumberOfThreads) {
   const InstructionSet set = AvailableInstructionSets().back();
   for (const TestCase& test : kCases) {
-    const Tokens tokens(test, 5000, 11);
-    for (uint32_t first : {4999u, 4990u, 4800u}) {
+    const Tokens tokens(test, 5130, 11);
+    for (uint32_t first : {5129u, 5121u, 5110u, 4900u}) {
       const auto one = InChunks(test, tokens, first, 100000, set, 1);
       for (int num_threads : {2, 3, 16, 200})
         EXPECT_TRUE(one == InChunks(test, tokens, first, 100000, set, num_threads))

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "attention/plan.h"
+#include "codec/code_units.h"
 
 namespace quire {
 
@@ -36,6 +37,18 @@ struct ScratchLayout {
     merged_sum_low = Take(rows);
     scores = Take(size_t{kTileRows} * kScoreStride);
     narrow_v = Take(shape.layout.head_dim_v % 16 == 0 ? 0 : size_t{kSplitTokens} * 16);
+    if (!shape.has_sealed()) return;
+    const size_t tokens =
+        shape.layout.page_size < kSplitTokens ? shape.layout.page_size : kSplitTokens;
+    const size_t groups = ChannelGroupsOf(shape.layout.head_dim_v);
+    if (IsPageWise(shape.sealed.k_codec)) {
+      decoded_k = Take(tokens * shape.layout.head_dim_k);
+      k_params = Take(2 * q_stride);
+    }
+    if (IsPageWise(shape.sealed.v_codec)) {
+      decoded_v = Take(tokens * o_stride);
+      v_params = Take(2 * groups * tokens);
+    }
   }
 
   size_t q_stride;  // head_dim_k rounded up to 16
@@ -52,6 +65,11 @@ struct ScratchLayout {
   size_t merged_sum_low = 0;  // [query rows]
   size_t scores = 0;          // [kTileRows, kScoreStride], scores, then weights
   size_t narrow_v = 0;        // [tokens of a step, 16], the last block of V, if narrower than 16
+  // A step of a sealed page, decoded.
+  size_t decoded_k = 0;  // [tokens / 16, head_dim_k, 16 tokens]
+  size_t decoded_v = 0;  // [o_stride / 16, tokens, 16 channels]
+  size_t k_params = 0;   // scales [q_stride], offsets [q_stride]
+  size_t v_params = 0;   // scales [groups, tokens], offsets [groups, tokens]
   size_t num_floats = 0;
 
  private:

@@ -88,20 +88,24 @@ void MergeItem(const AttentionPlan& plan, uint32_t merge_item, const float* work
                float* scratch) {
   const AttentionMergeItem& item = plan.merge_items()[merge_item];
   const AttentionShape& shape = plan.shape();
+  const AttentionRow* rows = plan.rows().data() + item.first_row;
   const size_t group = shape.group_size(), head_dim = shape.layout.head_dim_v;
-  const size_t num_query_rows = item.num_rows * group, state_floats = plan.state_floats();
-  const size_t first_row = size_t{plan.sequences()[item.sequence].first_row} + item.row_offset;
-  for (size_t a = 0; a < num_query_rows; ++a) {
-    float max = 0.0f, sum = 0.0f, sum_low = 0.0f;
-    const Merged merged = {max, sum, sum_low, scratch, scratch + (state_floats - 16)};
-    for (size_t s = 0; s < item.num_splits; ++s) {
-      const float* state =
-          workspace + item.workspace_offset + (s * num_query_rows + a) * state_floats;
-      MergeState(state[0], state[1], state + 16, state_floats - 16, merged);
+  const size_t state_floats = plan.state_floats(), o_floats = state_floats - 32;
+  for (size_t i = 0; i < item.num_rows; ++i) {
+    const size_t num_splits =
+        rows[i].position / kSplitTokens - shape.FirstKey(rows[i].position) / kSplitTokens + 1;
+    const float* states = workspace + item.workspace_offset +
+                          (rows[i].first_state - rows[0].first_state) * state_floats;
+    for (size_t g = 0; g < group; ++g) {
+      float max = 0.0f, sum = 0.0f, sum_low = 0.0f;
+      const Merged merged = {max, sum, sum_low, scratch, scratch + o_floats};
+      for (size_t s = 0; s < num_splits; ++s) {
+        const float* state = states + (s * group + g) * state_floats;
+        MergeState(state[0], SumLanes16(Load16(state + 16)), state + 32, o_floats, merged);
+      }
+      const size_t row = size_t{rows[i].row} * shape.num_q_heads + item.kv_head * group + g;
+      WriteOutput(merged, head_dim, out + row * head_dim);
     }
-    const size_t row =
-        (first_row + a / group) * shape.num_q_heads + item.kv_head * group + a % group;
-    WriteOutput(merged, head_dim, out + row * head_dim);
   }
 }
 

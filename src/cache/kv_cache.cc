@@ -50,11 +50,12 @@ SequencePages KvCache::NewPrivateSequence(uint32_t max_length) {
 }
 
 SequencePages KvCache::NewSequence(NamespaceId ns, std::span<const TokenId> prompt,
-                                   uint32_t max_length, PrefixMatch* match) {
+                                   uint32_t max_length, PrefixMatch* match, bool counts) {
   SequencePages sequence = NewSequence(ns, max_length);
   *match = Find(ns, prompt);
   if (!keeps_prefixes_) *match = {.node = tree_->root(ns)};
   if (match->length > 0) sequence.Attach(*match, static_cast<uint32_t>(prompt.size()));
+  if (!counts) return sequence;
   ++match_counts_.num_matches;
   ++match_counts_.by_stop[static_cast<size_t>(match->stop)];
   match_counts_.queried_tokens += prompt.size();

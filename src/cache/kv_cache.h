@@ -67,10 +67,13 @@ class KvCache {
   PrefixMatch Find(NamespaceId ns, std::span<const TokenId> prompt) const;
   // An empty sequence that may grow to `max_length` tokens without allocating.
   SequencePages NewSequence(NamespaceId ns, uint32_t max_length);
-  // A sequence that begins with what the cache has of its prompt, and counts as a use of it.
+  // A sequence that begins with what the cache has of its prompt. `counts`: in match_counts().
   SequencePages NewSequence(NamespaceId ns, std::span<const TokenId> prompt, uint32_t max_length,
-                            PrefixMatch* match);
+                            PrefixMatch* match, bool counts = true);
 
+  TenantId tenant_of(NamespaceId ns) const { return tree_->tenant_of(ns); }
+  // A namespace that stays empty: that of private sequences.
+  NamespaceId private_namespace() const { return private_; }
   // An empty sequence that neither takes pages from others nor leaves any.
   SequencePages NewPrivateSequence(uint32_t max_length);
 

@@ -59,6 +59,8 @@ class PrefixTree final : public UnusedPageObserver {
   StatusOr<NamespaceId> AddNamespace(TenantId tenant);
   NodeId root(NamespaceId ns) const { return namespaces_[ns].root; }
 
+  TenantId tenant_of(NamespaceId ns) const { return namespaces_[ns].tenant; }
+
   const PrefixNodes& nodes() const { return nodes_; }
   NodeId parent(NodeId id) const { return nodes_[id].parent; }
   bool is_root(NodeId id) const { return nodes_[id].is_root(); }

@@ -5,7 +5,7 @@
 namespace quire {
 namespace {
 
-constexpr uint32_t kFirstEnd = 64;  // pages: where bucket 0 ends
+constexpr uint32_t kFirstEnd = 8;  // pages: where bucket 0 ends
 
 }  // namespace
 

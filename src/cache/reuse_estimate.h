@@ -27,7 +27,7 @@ namespace quire {
 class ReuseEstimate {
  public:
   static constexpr int kNumClasses = 3;   // hits: 0, 1, 2 or more
-  static constexpr int kNumBuckets = 34;  // the last one: 4 Mi pages and more, worth nothing
+  static constexpr int kNumBuckets = 40;  // the last one: 4 Mi pages and more, worth nothing
 
   // By class. A page that was hit once is likelier to be hit again.
   static constexpr std::array<double, kNumClasses> kPrior = {1.0 / 32, 1.0 / 8, 1.0 / 8};

@@ -13,7 +13,7 @@ constexpr int kNumClasses = ReuseEstimate::kNumClasses;
 constexpr int kNumBuckets = ReuseEstimate::kNumBuckets;
 
 // In touches of a tenant.
-constexpr uint64_t kMovePeriod = 64;      // how exactly slots follow their ages
+constexpr uint64_t kMovePeriod = 8;       // how exactly slots follow their ages
 constexpr uint64_t kUpdatePeriod = 1024;  // how soon worths follow the counts
 
 uint32_t NumGhosts(uint32_t max_nodes) {

@@ -57,8 +57,9 @@ class ReusePolicy : public EvictionPolicy {
     Links by_order;       // node: evictable ones; ghost: all of the tenant, oldest first
     SlotId next_in_hash;  // ghosts
     uint8_t page_class, bucket;
-    bool is_inserted, is_tail, is_evictable;
+    bool is_inserted : 1, is_tail : 1, is_evictable : 1;
   };
+  static_assert(sizeof(Slot) == 40);
   struct List {
     SlotId first = kNoNode, last = kNoNode;
   };

@@ -40,6 +40,9 @@ class SequencePages {
   // The next position to compute: length(), or length() - 1 for a prompt that was cached whole.
   uint32_t next_position() const { return next_; }
 
+  // Its full pages are in the prefix tree, for others.
+  bool shares() const { return shares_; }
+
   // What a step up to `end` tokens takes of the budget.
   size_t BytesNeeded(uint32_t end) const;
   // What becomes free or evictable when this sequence alone gives its pages back: those that no

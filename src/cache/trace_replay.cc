@@ -120,7 +120,9 @@ HitCount ReplayAnyPage(std::span<const TraceRequest> requests, uint32_t num_page
 
 StatusOr<std::vector<HitCount>> ReplayPolicy(std::span<const TraceRequest> requests,
                                              uint32_t num_pages, EvictionPolicyKind policy) {
-  TraceCache cache(num_pages, policy);
+  uint64_t most = 0;  // a larger cache is no different and only takes memory
+  for (const TraceRequest& request : requests) most += request.ids.size();
+  TraceCache cache(static_cast<uint32_t>(std::min<uint64_t>(num_pages, most)), policy);
   std::vector<HitCount> counts;
   for (const TraceRequest& request : requests) {
     if (request.tenant >= counts.size()) counts.resize(request.tenant + 1);
@@ -129,6 +131,22 @@ StatusOr<std::vector<HitCount>> ReplayPolicy(std::span<const TraceRequest> reque
     counts[request.tenant].pages += request.ids.size();
   }
   return counts;
+}
+
+std::vector<TraceRequest> WithFlood(std::span<const TraceRequest> requests, uint32_t rate) {
+  constexpr uint64_t kMostPages = 24;  // the mean of the Mooncake conversations
+  std::vector<TraceRequest> both;
+  uint64_t id = uint64_t{1} << 63;
+  for (const TraceRequest& request : requests) {
+    both.push_back(request);
+    for (uint64_t left = rate * request.ids.size(); left > 0;) {
+      TraceRequest& flood = both.emplace_back(TraceRequest{.tenant = 1, .ids = {}});
+      flood.ids.resize(std::min(left, kMostPages));
+      for (uint64_t& page : flood.ids) page = id++;
+      left -= flood.ids.size();
+    }
+  }
+  return both;
 }
 
 HitCount ReplayPlainLru(std::span<const TraceRequest> requests, uint32_t num_pages) {

@@ -33,6 +33,10 @@ struct HitCount {
 StatusOr<std::vector<HitCount>> ReplayPolicy(std::span<const TraceRequest> requests,
                                              uint32_t num_pages, EvictionPolicyKind policy);
 
+// The requests of tenant 0, and after each of them requests of tenant 1 with `rate` times as many
+// pages, 24 at most in a request, that nobody asks for again. Requires: no ids from 2^63 on.
+std::vector<TraceRequest> WithFlood(std::span<const TraceRequest> requests, uint32_t rate);
+
 // Two bounds to compare with, for all tenants together; both may evict any page, not only leaves.
 // Plain LRU: the page touched longest ago, a request's first page first.
 HitCount ReplayPlainLru(std::span<const TraceRequest> requests, uint32_t num_pages);

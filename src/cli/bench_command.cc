@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "cli/command.h"
 #include "cli/engine_flags.h"
+#include "cli/eviction_bench.h"
 #include "cli/kernel_bench.h"
 
 namespace quire {
@@ -142,7 +143,7 @@ StatusOr<int> RunBench(const BenchFlags& flags) {
   for (const int threads : flags.threads) {
     EngineFlags engine_flags = flags.engine;
     engine_flags.num_threads = threads;
-    QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> engine, LoadEngine(engine_flags));
+    QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> engine, LoadRunner(engine_flags));
     if (!flags.json && !header_printed) {
       fmt::print("{}, {}, activations {}, KV {}, weights {:.1f} MB\n\n", flags.engine.model_path,
                  InstructionSetName(engine->options().instruction_set), flags.engine.activations,
@@ -173,6 +174,26 @@ StatusOr<int> RunBench(const BenchFlags& flags) {
   return 0;
 }
 
+CLI::App* AddEviction(CLI::App& bench, EvictionBenchFlags& flags) {
+  CLI::App* command = bench.add_subcommand(
+      "eviction", "What a cache would hit on recorded requests; needs no MODEL");
+  command->add_option("--trace", flags.traces, "JSON lines with \"hash_ids\", as Mooncake's")
+      ->required();
+  command->add_option("--memory-tokens", flags.memory_tokens, "Cache sizes, such as 0.5M,2.6M")
+      ->delimiter(',');
+  command->add_option("--policy", flags.policies, "Policies; plain_lru and best evict any page")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"plain_lru", "lru", "reuse", "best"}));
+  command->add_option("--tokens-per-page", flags.tokens_per_page, "Tokens that an id stands for")
+      ->check(CLI::Range(1, 1 << 20));
+  command
+      ->add_option("--flood", flags.flood,
+                   "Pages of a second tenant, never asked for again, for each page of the trace")
+      ->check(CLI::Range(0, 1000));
+  command->add_flag("--json", flags.json, "Print a JSON list");
+  return command;
+}
+
 }  // namespace
 
 CommandBody AddBenchCommand(CLI::App& app) {
@@ -198,7 +219,10 @@ CommandBody AddBenchCommand(CLI::App& app) {
                     "With --kernels: every weight type, more head sizes, depths and page sizes");
   command->add_flag("--json", flags->json, "Print a JSON list");
   command->get_option("MODEL")->required(false);  // by us: not with --kernels
-  return [flags, command]() -> StatusOr<int> {
+  auto eviction_flags = std::make_shared<EvictionBenchFlags>();
+  const CLI::App* eviction = AddEviction(*command, *eviction_flags);
+  return [flags, command, eviction_flags, eviction]() -> StatusOr<int> {
+    if (eviction->parsed()) return RunEvictionBench(*eviction_flags);
     if (flags->no_kv_cache && command->count("-d") == 0) flags->depths = {64, 128, 256, 512};
     if (flags->kernels)
       return RunKernelBench(flags->engine, flags->threads.front(), flags->all_shapes, flags->json);

@@ -19,6 +19,7 @@ namespace quire {
 
 inline constexpr uint32_t kCodesPerUnit = 8;
 inline constexpr uint32_t kCodeUnitBytes = 4;
+inline constexpr uint32_t kBitsPerCode = 4;
 inline constexpr uint32_t kGroupChannels = 128;  // of V: the range of a token's neighbours
 
 constexpr uint32_t UnitsOf(uint32_t count) {

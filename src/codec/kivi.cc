@@ -34,9 +34,7 @@ uint32_t CodeAt(const std::byte* codes, size_t unit, uint32_t e) {
 }
 
 // Channel by channel: 16 neighbouring tokens of it lie side by side in both forms.
-bool SealK(const KvForms& forms, const std::byte* open, std::byte* sealed) {
-  const KvLayout& from = forms.open.layout;
-  const KvLayout& to = forms.sealed.layout;
+bool SealK(const KvLayout& from, const KvLayout& to, const std::byte* open, std::byte* sealed) {
   const uint32_t page_size = from.page_size, head_dim = from.head_dim_k;
   const uint16_t* values = Halves(open + from.k_codes_offset);
   uint16_t* params = Halves(sealed);
@@ -63,9 +61,7 @@ bool SealK(const KvForms& forms, const std::byte* open, std::byte* sealed) {
 }
 
 // Token by token: 16 neighbouring channels of it lie side by side in both forms.
-bool SealV(const KvForms& forms, const std::byte* open, std::byte* sealed) {
-  const KvLayout& from = forms.open.layout;
-  const KvLayout& to = forms.sealed.layout;
+bool SealV(const KvLayout& from, const KvLayout& to, const std::byte* open, std::byte* sealed) {
   const uint32_t page_size = from.page_size, head_dim = from.head_dim_v;
   const uint32_t num_groups = ChannelGroupsOf(head_dim);
   const uint16_t* values = Halves(open + from.v_codes_offset);
@@ -99,23 +95,23 @@ bool SealV(const KvForms& forms, const std::byte* open, std::byte* sealed) {
 
 }  // namespace
 
-SealResult SealChunk(const KvForms& forms, const std::byte* open, std::byte* sealed) {
+SealResult SealChunk(const KvForm& from, const KvForm& to, const std::byte* open,
+                     std::byte* sealed) {
   static_assert(std::endian::native == std::endian::little, "units are little-endian");
-  const KvLayout& from = forms.open.layout;
-  const KvLayout& to = forms.sealed.layout;
-  QUIRE_CHECK(forms.has_sealed() && from.page_size <= kMaxPageTokens);
-  std::memset(sealed, 0, to.chunk_bytes);  // padding, and units are made of several values
+  const size_t page_size = from.layout.page_size;
+  QUIRE_CHECK(to.layout.chunk_bytes != 0 && page_size <= kMaxPageTokens);
+  std::memset(sealed, 0, to.layout.chunk_bytes);  // padding, and units are made of several values
   bool is_finite = true;
-  if (IsPageWise(forms.sealed.k_codec))
-    is_finite = SealK(forms, open, sealed);
+  if (IsPageWise(to.k_codec))
+    is_finite = SealK(from.layout, to.layout, open, sealed);
   else
-    std::memcpy(sealed + to.k_codes_offset, open + from.k_codes_offset,
-                KvElementBytes(forms.open.k_codec) * from.page_size * from.head_dim_k);
-  if (IsPageWise(forms.sealed.v_codec))
-    is_finite = SealV(forms, open, sealed) && is_finite;
+    std::memcpy(sealed + to.layout.k_codes_offset, open + from.layout.k_codes_offset,
+                KvElementBytes(from.k_codec) * page_size * from.layout.head_dim_k);
+  if (IsPageWise(to.v_codec))
+    is_finite = SealV(from.layout, to.layout, open, sealed) && is_finite;
   else
-    std::memcpy(sealed + to.v_codes_offset, open + from.v_codes_offset,
-                KvElementBytes(forms.open.v_codec) * from.page_size * from.head_dim_v);
+    std::memcpy(sealed + to.layout.v_codes_offset, open + from.layout.v_codes_offset,
+                KvElementBytes(from.v_codec) * page_size * from.layout.head_dim_v);
   return is_finite ? SealResult::kFinite : SealResult::kNonFinite;
 }
 

@@ -26,10 +26,11 @@ enum class SealResult {
 
 // Turns one chunk (of a layer and KV head) of a full page into its sealed form. A side that is
 // final when written keeps its bytes.
-//   open    [forms.open.layout.chunk_bytes]    read; 64-byte aligned
-//   sealed  [forms.sealed.layout.chunk_bytes]  written; 64-byte aligned
-// Requires: forms.has_sealed().
-[[nodiscard]] SealResult SealChunk(const KvForms& forms, const std::byte* open, std::byte* sealed);
+//   open    [from.layout.chunk_bytes]  read; 64-byte aligned
+//   sealed  [to.layout.chunk_bytes]    written; 64-byte aligned
+// Requires: the two forms of one KvForms.
+[[nodiscard]] SealResult SealChunk(const KvForm& from, const KvForm& to, const std::byte* open,
+                                   std::byte* sealed);
 
 // One value of a sealed chunk whose side is page-wise: z + s * code in f32, for tests and
 // evaluation.

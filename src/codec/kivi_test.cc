@@ -55,7 +55,7 @@ class Chunk {
 
   SealResult Seal(std::byte fill = std::byte{0xAA}) {
     sealed_.assign(forms_.sealed.layout.chunk_bytes, fill);
-    return SealChunk(forms_, open_.data(), sealed_.data());
+    return SealChunk(forms_.open, forms_.sealed, open_.data(), sealed_.data());
   }
   float K(uint32_t token, uint32_t channel) const {
     return SealedK(forms_.sealed.layout, sealed_.data(), token, channel);

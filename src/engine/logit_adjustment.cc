@@ -19,7 +19,6 @@ float Rounded(double logit) {
 }
 
 float Penalised(float logit, uint32_t count, const SamplingParams& params) {
-  if (std::isinf(logit)) return logit;
   const double repetition = params.repetition_penalty;
   const double repeated = logit > 0 ? logit / repetition : logit * repetition;
   return Rounded(repeated - double{params.frequency_penalty} * count - params.presence_penalty);

@@ -95,7 +95,6 @@ std::string_view StopText::Finish(std::string_view text) {
   QUIRE_CHECK(!stopped());
   text_.erase(0, num_shown_);
   num_shown_ = 0;
-  if (!held_.empty()) held_.back().end += text.size();
   Append(text);
   const uint64_t end = stopped() ? cut_ : appended();
   const std::string_view shown = Release(end);

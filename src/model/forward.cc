@@ -228,26 +228,27 @@ class ForwardPass::Step {
     auto* scratch = reinterpret_cast<float*>(scratch_[worker].data());
     GroupPlan& group = plan_.of_layer(layer);
     const AttentionPlan& plan = group.plan();
+    PlanProgress& progress = group.progress();
+    const uint32_t index = plan_.index_in_group(layer);
     uint64_t chunks = 0;
     const Activations x = Attended();
     // The columns of a KV head's queries are whole blocks of codes: each item makes its own.
     const bool in_items = shape_.group_size() * shape_.head_dim_v % kActivationBlock == 0;
     const auto finish = [&](const auto& item) {
       if (x.int8.codes == nullptr || !in_items) return;
-      const uint32_t first = plan.sequences()[item.sequence].first_row + item.row_offset;
+      const auto first = static_cast<int>(plan.rows()[item.first_row].row);
       const int blocks = shape_.group_size() * shape_.head_dim_v / kActivationBlock;
       const int block = static_cast<int>(item.kv_head) * blocks;
-      linear_.quantise_blocks(x.rows, x.row_stride, static_cast<int>(first),
-                              static_cast<int>(first + item.num_rows), block, block + blocks,
-                              x.int8);
+      linear_.quantise_blocks(x.rows, x.row_stride, first, first + static_cast<int>(item.num_rows),
+                              block, block + blocks, x.int8);
     };
     const auto run_item = [&](uint32_t item) {
-      chunks += attention_
-                    .run_item(plan, item, plan_.index_in_group(layer), buffers_.q,
-                              buffers_.attended, workspace, scratch)
-                    .chunks_read;
+      progress.WaitFor(item, index);
+      chunks +=
+          attention_.run_item(plan, item, index, buffers_.q, buffers_.attended, workspace, scratch)
+              .chunks_read;
+      const int merge = progress.Finish(item, index);
       if (!plan.items()[item].is_partial) return finish(plan.items()[item]);
-      const int merge = group.FinishPart(item);
       if (merge < 0) return;
       attention_.merge_item(plan, static_cast<uint32_t>(merge), workspace, buffers_.attended,
                             scratch);

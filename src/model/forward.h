@@ -56,6 +56,8 @@ struct ForwardOptions {
   ActivationForm activations = ActivationForm::kInt8;
   InstructionSet instruction_set = InstructionSet::kPortable;
   uint32_t max_rows = 512;  // most rows of one step
+  // Sequences of a step that have pages in common read them together. Changes no bit.
+  bool cascade = true;
 };
 
 class ForwardPass {

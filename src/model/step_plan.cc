@@ -1,38 +1,14 @@
 #include "model/step_plan.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "base/check.h"
 
 namespace quire {
 
 void GroupPlan::Build(std::span<const SequenceRows> sequences, int num_threads) {
-  plan_.Build(shape_, sequences, num_threads);
-  merges_.assign(plan_.num_merge_items(), {});
-  merge_of_item_.assign(plan_.num_items(), -1);
-  // The parts of a merge item follow each other, in the order of the merge items; its states begin
-  // where those of its first part do.
-  size_t num_begun = 0;  // merge items
-  for (size_t i = 0; i < merge_of_item_.size(); ++i) {
-    const AttentionItem& item = plan_.items()[i];
-    if (!item.is_partial) continue;
-    if (num_begun < merges_.size() &&
-        plan_.merge_items()[num_begun].workspace_offset == item.workspace_offset)
-      ++num_begun;
-    merge_of_item_[i] = static_cast<int>(num_begun) - 1;
-    ++merges_[num_begun - 1].num_parts;
-  }
-}
-
-int GroupPlan::FinishPart(uint32_t item) {
-  const int index = merge_of_item_[item];
-  if (index < 0) return -1;
-  Merge& merge = merges_[static_cast<size_t>(index)];
-  const std::atomic_ref<uint32_t> num_done(merge.num_done);
-  if (num_done.fetch_add(1, std::memory_order_acq_rel) + 1 < merge.num_parts) return -1;
-  num_done.store(0, std::memory_order_relaxed);  // for the next layer, behind a barrier
-  return index;
+  plan_.Build(shape_, sequences, num_threads, cascade_);
+  progress_.Build(plan_);
 }
 
 StepPlan::StepPlan(const ModelShape& shape, const ForwardOptions& options, int num_threads)
@@ -52,7 +28,8 @@ StepPlan::StepPlan(const ModelShape& shape, const ForwardOptions& options, int n
                                        .scale = static_cast<float>(shape.attention_scale),
                                        .window = groups_[group].window,
                                        .sealed = forms.sealed,
-                                       .rule = forms.rule});
+                                       .rule = forms.rule},
+                        options.cascade ? Cascade::kOn : Cascade::kOff);
   }
 }
 

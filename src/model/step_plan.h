@@ -6,17 +6,19 @@
 //
 // Not here: what is computed (forward.cc); how rows become items (attention/plan.h).
 //
-// Threading: Build by one thread; afterwards any number may read, and call FinishPart and
-// ForEachFilled. Build allocates nothing once it has seen its largest step.
+// Threading: Build by one thread; afterwards any number may read, and call ForEachFilled. Build
+// allocates nothing once it has seen its largest step.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
 #include "attention/plan.h"
+#include "attention/plan_progress.h"
 #include "base/ids.h"
 #include "model/forward.h"
 #include "model/layer_groups.h"
@@ -27,26 +29,18 @@ namespace quire {
 // The attention of the layers of one group.
 class GroupPlan {
  public:
-  explicit GroupPlan(const AttentionShape& shape) : shape_(shape) {}
+  GroupPlan(const AttentionShape& shape, Cascade cascade) : shape_(shape), cascade_(cascade) {}
 
   void Build(std::span<const SequenceRows> sequences, int num_threads);
   const AttentionShape& shape() const { return shape_; }
   const AttentionPlan& plan() const { return plan_; }
-
-  // The merge item that became ready by the end of this item; -1 if none did: the item wrote its
-  // output itself, or other parts are not done. Each item of a layer calls it once.
-  int FinishPart(uint32_t item);
+  PlanProgress& progress() { return progress_; }
 
  private:
-  struct Merge {
-    uint32_t num_parts = 0;
-    uint32_t num_done = 0;  // atomic while a step runs
-  };
-
   AttentionShape shape_;
+  Cascade cascade_;
   AttentionPlan plan_;
-  std::vector<int> merge_of_item_;  // -1: none
-  std::vector<Merge> merges_;
+  PlanProgress progress_;
 };
 
 class StepPlan {
@@ -95,6 +89,7 @@ class StepPlan {
   void ForEachFilled(const Append& append, Function&& filled);
 
   GroupPlan& of_layer(int layer) { return plans_[groups_.group_of_layer(layer)]; }
+  // Also how many layers before this one have the same plan.
   uint32_t index_in_group(int layer) const { return groups_.index_in_group(layer); }
   const KvView& view(int layer, uint32_t sequence) const {
     return views_[groups_.group_of_layer(layer) * sequences_.size() + sequence];
@@ -116,7 +111,7 @@ class StepPlan {
   const int num_threads_;
   const uint32_t page_size_;
   const LayerGroups groups_;
-  std::vector<GroupPlan> plans_;  // of each group
+  std::deque<GroupPlan> plans_;  // of each group
 
   std::vector<TokenId> tokens_;
   std::vector<uint32_t> positions_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
 
@@ -31,19 +32,23 @@ class StepPlanTest : public ::testing::Test {
     return {.kv = *forms};
   }
 
-  // A sequence of `num_tokens` rows after `first_position`; its pages are never looked at.
+  // A sequence of `num_tokens` rows after `first_position`, with pages of its own, the same in each
+  // group.
   ForwardSequence Sequence(uint32_t first_position, uint32_t num_tokens, uint32_t num_logits = 0,
                            size_t num_groups = 1) {
-    tokens_.resize(std::max<size_t>(tokens_.size(), 1000), 7);
+    auto& table = tables_.emplace_back((first_position + num_tokens) / 64 + 1);
+    for (std::byte*& page : table) page = reinterpret_cast<std::byte*>(next_page_ += 64);
+    const KvView view = {.pages = table.data(), .num_pages = static_cast<uint32_t>(table.size())};
     return {.tokens = std::span(tokens_).first(num_tokens),
             .first_position = first_position,
-            .kv = std::span(kViews).first(num_groups),
+            .kv = views_.emplace_back(num_groups, view),
             .num_logits = num_logits};
   }
 
-  static constexpr KvView kViews[3] = {
-      {.num_pages = 1 << 20}, {.num_pages = 1 << 20}, {.num_pages = 1 << 20}};
-  std::vector<TokenId> tokens_;
+  const std::vector<TokenId> tokens_ = std::vector<TokenId>(1000, 7);
+  std::deque<std::vector<std::byte*>> tables_;
+  std::deque<std::vector<KvView>> views_;
+  uintptr_t next_page_ = 0;
 };
 
 TEST_F(StepPlanTest, LayersOfOneWindowShareAPlan) {
@@ -64,7 +69,7 @@ TEST_F(StepPlanTest, LayersOfOneWindowShareAPlan) {
   const auto first_split = [&](int layer) {
     uint32_t first = UINT32_MAX;
     for (const AttentionItem& item : plan.of_layer(layer).plan().items())
-      first = std::min(first, item.first_split);
+      first = std::min(first, item.first_key / kSplitTokens);
     return first;
   };
   EXPECT_EQ(first_split(2), 0u);
@@ -120,41 +125,17 @@ TEST_F(StepPlanTest, APageIsFilledOnceByItsLastToken) {
   }
 }
 
-// In any order of the items, layer after layer.
-TEST_F(StepPlanTest, AMergeIsReadyWhenItsLastPartEnds) {
-  const ModelShape shape = ShapeWith({0});
-  StepPlan plan(shape, OptionsFor(shape), 8);
-  const ForwardSequence sequences[] = {Sequence(9000, 1), Sequence(20, 1), Sequence(5000, 2)};
-  plan.Build(sequences);
-  GroupPlan& group = plan.of_layer(0);
-  const AttentionPlan& attention = group.plan();
-  ASSERT_GT(attention.num_merge_items(), 1u);
-  for (int layer = 0; layer < 3; ++layer) {
-    std::map<int, uint32_t> splits_of_merge;  // of the parts that ended so far
-    std::map<int, int> num_ready;
-    for (uint32_t i = 0; i < attention.num_items(); ++i) {
-      const uint32_t index = layer == 1 ? attention.num_items() - 1 - i : i;
-      const AttentionItem& item = attention.items()[index];
-      const int ready = group.FinishPart(index);
-      if (!item.is_partial) {
-        EXPECT_EQ(ready, -1);
-        continue;
-      }
-      int own = -1;  // the merge item of its rows
-      for (uint32_t merge = 0; merge < attention.num_merge_items(); ++merge) {
-        const AttentionMergeItem& m = attention.merge_items()[merge];
-        if (m.sequence == item.sequence && m.kv_head == item.kv_head &&
-            m.row_offset == item.row_offset)
-          own = static_cast<int>(merge);
-      }
-      ASSERT_GE(own, 0);
-      splits_of_merge[own] += item.num_splits;
-      const bool complete =
-          splits_of_merge[own] == attention.merge_items()[static_cast<size_t>(own)].num_splits;
-      EXPECT_EQ(ready, complete ? own : -1);
-      if (ready >= 0) ++num_ready[ready];
-    }
-    EXPECT_EQ(num_ready.size(), attention.num_merge_items());
+// ForwardOptions::cascade is for all plans of the step.
+TEST_F(StepPlanTest, CascadeIsAnOption) {
+  const ModelShape shape = ShapeWith({0, 512});
+  const ForwardSequence sequences[] = {Sequence(1000, 1, 0, 2), Sequence(1010, 1, 0, 2)};
+  std::copy_n(tables_[0].begin(), 15, tables_[1].begin());
+  ForwardOptions options = OptionsFor(shape);
+  for (const bool cascade : {true, false}) {
+    options.cascade = cascade;
+    StepPlan plan(shape, options, 2);
+    plan.Build(sequences);
+    for (int layer : {0, 1}) EXPECT_EQ(plan.of_layer(layer).plan().run_items().empty(), !cascade);
   }
 }
 

@@ -1,0 +1,166 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <utility>
+
+#include "base/errors.h"
+#include "base/message_text.h"
+#include "cache/kv_need.h"
+
+namespace quire {
+
+StatusOr<std::unique_ptr<Engine>> Engine::Load(
+    const std::string& path, const EngineOptions& options,
+    const std::function<void(uint64_t, uint64_t)>& progress) {
+  QUIRE_ASSIGN_OR_RETURN(auto runner, ModelRunner::Load(path, options, progress));
+  return Create(std::move(runner));
+}
+
+StatusOr<std::unique_ptr<Engine>> Engine::Create(std::unique_ptr<ModelRunner> runner) {
+  QUIRE_ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Create(runner->model().vocabulary()));
+  return std::unique_ptr<Engine>(new Engine(std::move(runner), std::move(tokenizer)));
+}
+
+Engine::Engine(std::unique_ptr<ModelRunner> runner, Tokenizer tokenizer)
+    : runner_(std::move(runner)),
+      tokenizer_(std::move(tokenizer)),
+      loop_(runner_.get(), &tokenizer_),
+      thread_([this] { Run(); }) {}
+
+Engine::~Engine() {
+  ends_.store(true);
+  Post([](StepLoop& loop) { loop.AbortAll(); });
+  thread_.join();
+}
+
+void Engine::Run() {
+  for (;;) {
+    if (mail_waits_.load(std::memory_order_acquire)) EmptyMailbox();
+    if (ends_.load(std::memory_order_acquire)) break;
+    if (loop_.has_work())
+      loop_.Step();
+    else if (!WaitForMail())
+      loop_.Tick();
+  }
+  EmptyMailbox();
+  loop_.AbortAll();
+}
+
+// While idle: until there is mail, or a second has passed and something may go back to the system.
+bool Engine::WaitForMail() {
+  std::unique_lock lock(mutex_);
+  return has_mail_.wait_for(lock, std::chrono::seconds(1), [&] { return !mailbox_.empty(); });
+}
+
+void Engine::Post(std::function<void(StepLoop&)> mail) {
+  {
+    const std::lock_guard lock(mutex_);
+    mailbox_.push_back(std::move(mail));
+    mail_waits_.store(true, std::memory_order_release);
+  }
+  has_mail_.notify_one();
+}
+
+void Engine::EmptyMailbox() {
+  std::vector<std::function<void(StepLoop&)>> mails;
+  {
+    const std::lock_guard lock(mutex_);
+    mails.swap(mailbox_);
+    mail_waits_.store(false, std::memory_order_relaxed);
+  }
+  for (const auto& mail : mails) mail(loop_);
+}
+
+void Engine::Ask(const std::function<void(StepLoop&)>& work) {
+  std::promise<void> done;
+  Post([&](StepLoop& loop) {
+    work(loop);
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+EngineStats Engine::stats() {
+  EngineStats stats;
+  Ask([&](StepLoop& loop) { stats = loop.stats(); });
+  return stats;
+}
+
+StatusOr<uint32_t> Engine::MostTokens(const Request& request) const {
+  const auto prompt_len = static_cast<uint32_t>(request.prompt.size());
+  const uint32_t context_len = options().context_len;
+  const KvShape& shape = runner_->cache().shape();
+  const size_t budget = kv_budget_bytes();
+  const auto pages_of_budget = [&] { return budget / HeldBytes(shape, shape.page_size); };
+  if (request.prompt.size() > context_len)
+    return ResourceExhausted("{} tokens do not fit the context of {}: shorten the prompt",
+                             request.prompt.size(), context_len);
+  // The longest that a sequence can become, alone in the whole budget.
+  uint32_t longest = 0, too_long = context_len + 1;
+  while (too_long - longest > 1) {
+    const uint32_t middle = longest + (too_long - longest) / 2;
+    (LeastBytes(shape, middle) <= budget ? longest : too_long) = middle;
+  }
+  // The last token of an answer is not computed.
+  const uint32_t asked = request.max_tokens.value_or(1);
+  const uint64_t needed_len = uint64_t{prompt_len} + (asked > 0 ? asked - 1 : 0);
+  if (std::min<uint64_t>(needed_len, context_len) > longest)
+    return ResourceExhausted(
+        "{} tokens of prompt and answer need {} KV pages, {} bytes; the budget has {} pages, {} "
+        "bytes: shorten the prompt, lower max_tokens or raise --kv-memory",
+        needed_len,
+        shape.NumPages(static_cast<uint32_t>(std::min<uint64_t>(needed_len, context_len))),
+        GroupDigits(
+            LeastBytes(shape, static_cast<uint32_t>(std::min<uint64_t>(needed_len, context_len)))),
+        pages_of_budget(), GroupDigits(budget));
+  const uint32_t possible = longest - prompt_len + 1;
+  return std::min(request.max_tokens.value_or(possible), possible);
+}
+
+StatusOr<std::shared_ptr<Answer>> Engine::Submit(Request request) {
+  if (request.prompt.empty()) return InvalidArgument("the prompt has no tokens: give some text");
+  const auto vocab_size = model().shape().vocab_size;
+  for (const TokenId token : request.prompt)
+    if (token < 0 || token >= vocab_size)
+      return InvalidArgument("token id {} is outside the vocabulary: 0 to {}", token,
+                             vocab_size - 1);
+  if (request.num_choices == 0 || request.num_choices > Request::kMaxChoices)
+    return InvalidArgument("{} choices: need 1 to {}", request.num_choices, Request::kMaxChoices);
+  if (request.max_tokens.has_value() && request.sampling.min_tokens > *request.max_tokens)
+    return InvalidArgument("min_tokens {}: need at most max_tokens, {}",
+                           request.sampling.min_tokens, *request.max_tokens);
+  if (!tokenizer_.has_text() && !request.sampling.stop_strings.empty())
+    return InvalidArgument("stop strings need a model with text: give stop token ids");
+  QUIRE_RETURN_IF_ERROR(request.sampling.Prepare(
+      static_cast<uint32_t>(model().shape().num_tokens),
+      tokenizer_.has_text() ? tokenizer_.end_of_generation() : std::span<const TokenId>()));
+  QUIRE_ASSIGN_OR_RETURN(const uint32_t most_tokens, MostTokens(request));
+  auto answer = std::make_shared<Answer>(next_id_.fetch_add(1), request, most_tokens);
+  {
+    const std::lock_guard lock(mutex_);
+    if (drains_)
+      return Status(StatusCode::kCancelled, "the engine drains: it takes no new requests");
+  }
+  Post([request = std::make_shared<Request>(std::move(request)), answer,
+        most_tokens](StepLoop& loop) { loop.Add(std::move(*request), answer, most_tokens); });
+  return answer;
+}
+
+void Engine::Abort(const std::shared_ptr<Answer>& answer) { answer->Abort(); }
+
+void Engine::Drain() {
+  {
+    const std::lock_guard lock(mutex_);
+    drains_ = true;
+  }
+  for (;;) {
+    bool has_work = true;
+    Ask([&](StepLoop& loop) { has_work = loop.has_work(); });
+    if (!has_work) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+}  // namespace quire

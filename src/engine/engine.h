@@ -1,0 +1,89 @@
+// Engine: many requests at once on one model: submit, stream, abort, drain, look.
+//
+// One engine thread owns the scheduler's and the cache's state, without locks, and runs step after
+// step: schedule, forward, sample, commit (step_loop.h). Other threads talk to it by a mailbox that
+// it empties between two steps, and read tokens from Answers as they come.
+//
+// Not here: HTTP, text of answers (the reader makes it), the choice of tokens (sampler.h).
+//
+// Threading: every function may be called by any thread.
+// Cost: a decode step takes no lock (the mailbox has a flag) and allocates nothing after warm-up.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/answer.h"
+#include "engine/model_runner.h"
+#include "engine/request.h"
+#include "engine/step_loop.h"
+#include "text/tokenizer.h"
+
+namespace quire {
+
+class Engine {
+ public:
+  // As ModelRunner::Load; a model without text is fine.
+  static StatusOr<std::unique_ptr<Engine>> Load(
+      const std::string& path, const EngineOptions& options,
+      const std::function<void(uint64_t, uint64_t)>& progress);
+  // Takes a runner that nobody else uses from now on.
+  static StatusOr<std::unique_ptr<Engine>> Create(std::unique_ptr<ModelRunner> runner);
+  // Aborts what runs.
+  ~Engine();
+
+  const Model& model() const { return runner_->model(); }
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  const EngineOptions& options() const { return runner_->options(); }
+  uint64_t weight_bytes() const { return runner_->weight_bytes(); }
+  uint64_t kv_budget_bytes() const { return runner_->kv_budget_bytes(); }
+
+  // Refuses what can never be answered: kInvalidArgument for a bad field or id, kResourceExhausted
+  // for a prompt (and max_tokens) that the context or the whole KV memory can't hold, with the
+  // numbers; kCancelled while it drains.
+  StatusOr<std::shared_ptr<Answer>> Submit(Request request);
+
+  // Ends an answer before the next step; what is computed of its prompt stays cached. The choices
+  // end with kCancelled, unless they have ended.
+  void Abort(const std::shared_ptr<Answer>& answer);
+
+  // No new requests from now on; returns when those that are there have ended.
+  void Drain();
+
+  EngineStats stats();
+
+  // Runs `work` on the engine thread between two steps, and waits for it: for looks at the cache
+  // and changes to it (pin, drop, namespaces).
+  void Ask(const std::function<void(StepLoop&)>& work);
+
+ private:
+  explicit Engine(std::unique_ptr<ModelRunner> runner, Tokenizer tokenizer);
+  void Run();
+  void Post(std::function<void(StepLoop&)> mail);
+  void EmptyMailbox();
+  // False: it is time to end.
+  bool WaitForMail();
+  // The most tokens that the answer to this request may have.
+  StatusOr<uint32_t> MostTokens(const Request& request) const;
+
+  std::unique_ptr<ModelRunner> runner_;
+  Tokenizer tokenizer_;
+  StepLoop loop_;
+
+  std::mutex mutex_;  // of the next three
+  std::condition_variable has_mail_;
+  std::vector<std::function<void(StepLoop&)>> mailbox_;
+  bool drains_ = false;
+  std::atomic<bool> mail_waits_{false};
+  std::atomic<bool> ends_{false};
+  std::atomic<uint64_t> next_id_{1};
+  std::thread thread_;
+};
+
+}  // namespace quire
