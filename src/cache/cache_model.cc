@@ -41,6 +41,24 @@ uint64_t* SlotsOf(const PageRef& page) { return reinterpret_cast<uint64_t*>(page
 
 }  // namespace
 
+std::span<const CacheModelCase> CacheModelCases() {
+  constexpr auto kLru = EvictionPolicyKind::kLru;
+  static constexpr CacheModelCase kCases[] = {
+      {"f16, full", {}},
+      {"f16, full, lru", {.policy = kLru}},
+      {"f16, window", {.window = 6}},
+      {"f16, window, lru", {.window = 9, .policy = kLru}},
+      {"f16, window alone", {.window = 6, .has_full = false}},
+      {"page-wise, full", {.seals = true, .sink_pages = 1}},
+      {"page-wise, full, no sink", {.seals = true}},
+      {"page-wise, full, recent", {.seals = true, .sink_pages = 1, .recent_pages = 2}},
+      {"page-wise, window", {.seals = true, .window = 9, .sink_pages = 1}},
+      {"page-wise, window, recent, lru",
+       {.seals = true, .window = 5, .recent_pages = 1, .policy = kLru}},
+  };
+  return kCases;
+}
+
 CacheModel::CacheModel(const CacheModelShape& shape, uint32_t num_pages, uint64_t seed)
     : random_(seed) {
   shape_.page_size = kPageSize;

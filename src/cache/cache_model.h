@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,14 @@ struct CacheModelShape {
   uint32_t recent_pages = 0;
   EvictionPolicyKind policy = kDefaultEvictionPolicy;
 };
+
+struct CacheModelCase {
+  const char* name;
+  CacheModelShape shape;
+};
+
+// {f16, page-wise} x {full, window}, sinks, recent pages and both policies.
+std::span<const CacheModelCase> CacheModelCases();
 
 class CacheModel {
  public:
