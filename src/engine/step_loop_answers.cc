@@ -74,6 +74,7 @@ void StepLoop::End(Live& live, FinishReason reason, Status status, bool keeps_pa
     shared.answer->Finish(live.is_forking ? i : live.choice, reason, status, stop_token);
   shared.num_unfinished -= num_choices;
   if (shared.num_unfinished == 0) {
+    ledger_.Leave(live.scheduled.tenant);
     ++counts_.num_finished;
     if (reason == FinishReason::kError) ++counts_.num_failed;
     if (reason == FinishReason::kCancelled) ++counts_.num_cancelled;
