@@ -29,6 +29,7 @@ StepLoop::StepLoop(ModelRunner* runner, const Tokenizer* tokenizer)
       start_(std::chrono::steady_clock::now()),
       sampler_(static_cast<uint32_t>(runner->model().shape().num_tokens)),
       chunks_({.target_ms = static_cast<double>(runner->options().target_itl_ms),
+               .least_tokens = std::min(16u, runner->options().token_budget),
                .most_tokens = runner->options().token_budget}) {
   const EngineOptions& options = runner->options();
   limits_.max_running = options.max_seqs;
@@ -104,7 +105,7 @@ void StepLoop::Step() {
     scheduled_.push_back(live->scheduled);
     num_decodes += live->num_to_compute() == 1 ? 1 : 0;
   }
-  limits_.token_budget = chunks_.Budget(num_decodes);
+  limits_.token_budget = std::min(chunks_.Budget(num_decodes), runner_->max_rows());
   const StepDecision& decision = scheduler_.Schedule(
       {.sequences = scheduled_, .tenants = ledger_.services(), .cache = &cache(), .step = step_},
       limits_);

@@ -107,7 +107,7 @@ class StepLoop {
   void CommitRow(size_t row, Live& live, std::span<const float> logits);
   void SampleInto(Live& live, std::span<const float> logits);
   void ForkChoices(Live& live, std::span<const float> logits);
-  void Accept(Live& live, const SampledToken& token);
+  void Accept(Live& live, const SampledToken& token, std::span<const float> logits);
   // Its pages stay in the tree if `keeps_pages`.
   void End(Live& live, FinishReason reason, Status status, bool keeps_pages,
            std::optional<TokenId> stop_token = {});
