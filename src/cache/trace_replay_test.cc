@@ -80,7 +80,7 @@ constexpr uint32_t Pages(double million_tokens) {
   return static_cast<uint32_t>(million_tokens * 1e6 / 512);
 }
 
-TEST(TraceReplay, ReuseBeatsLruOnMooncakesTraces) {
+TEST(MooncakeTraceSlow, ReuseBeatsLruOnMooncakesTraces) {
   for (const std::string name : {"conversation", "synthetic"}) {
     const auto path = SharedData("traces/mooncake/" + name + "_trace.jsonl");
     if (!path) GTEST_SKIP() << "no shared data";
@@ -99,7 +99,7 @@ TEST(TraceReplay, ReuseBeatsLruOnMooncakesTraces) {
 }
 
 // The same requests in pages of 64 tokens: eight times as many, and no worse than LRU either.
-TEST(TraceReplay, SmallPagesAreNoMoreEvidenceThanLargeOnes) {
+TEST(MooncakeTraceSlow, SmallPagesAreNoMoreEvidenceThanLargeOnes) {
   const auto path = SharedData("traces/mooncake/synthetic_trace.jsonl");
   if (!path) GTEST_SKIP() << "no shared data";
   Requests trace;
@@ -113,7 +113,7 @@ TEST(TraceReplay, SmallPagesAreNoMoreEvidenceThanLargeOnes) {
             Rate(ReplayPolicy(trace, num_pages, 64, EvictionPolicyKind::kLru)) + 0.01);
 }
 
-TEST(TraceReplay, AFloodLeavesTheOtherTenantFourFifthsOfItsHits) {
+TEST(MooncakeTraceSlow, AFloodLeavesTheOtherTenantFourFifthsOfItsHits) {
   const auto path = SharedData("traces/mooncake/conversation_trace.jsonl");
   if (!path) GTEST_SKIP() << "no shared data";
   const Requests trace = Trace(*path);
