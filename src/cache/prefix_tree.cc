@@ -282,6 +282,8 @@ void PrefixTree::Remove(NodeId id) {
     if (has_page(id, c)) DropPage(id, c);
   policy_->Remove(id);
   const NodeId above = parent(id);
+  if (!entries_[id].is_dropped && nodes_[id].num_tokens == shape_.page_size)
+    entries_[above].evicted_child = entries_[id].key;
   nodes_.Remove(id);
   UpdateEvictable(above);
   UpdateBranch(above);
@@ -299,7 +301,6 @@ bool PrefixTree::EvictNode() {
   const NodeId id = shares_.Choose(*policy_);
   if (id == kNoNode) return false;
   const NodeId above = parent(id);
-  if (nodes_[id].num_tokens == shape_.page_size) entries_[above].evicted_child = entries_[id].key;
   Remove(id);
   RemoveUseless(above);
   ++num_evicted_nodes_;
