@@ -25,7 +25,8 @@ TEST(AttentionPlanAllocation, NothingIsAllocatedAfterTheLargestStep) {
   // num_sequences rows each at any position up to the most.
   const auto build = [&](uint32_t num_sequences, uint32_t position, uint32_t num_rows) {
     for (uint32_t i = 0; i < num_sequences; ++i)
-      sequences[i] = {{tables[i].data(), 60}, i * num_rows, num_rows, position};
+      sequences[i] = {
+          {.pages = tables[i].data(), .num_pages = 60}, i * num_rows, num_rows, position};
     plan.Build(shape, std::span(sequences).first(num_sequences), 4);
     progress.Build(plan);
   };

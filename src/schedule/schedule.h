@@ -83,7 +83,7 @@ struct ScheduleLimits {
   size_t watermark_bytes = 0;
 };
 
-// What each tenant has got: the scheduler reads it, the engine counts (tenant_service.h).
+// What each tenant has got: the scheduler reads it, the engine counts (tenant_ledger.h).
 struct TenantService {
   double share = 1;
   uint64_t served_tokens = 0;

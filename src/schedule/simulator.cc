@@ -103,7 +103,6 @@ Simulator::Simulator(const SimulatorOptions& options) : options_(options), rando
   for (uint32_t t = 0; t < options.num_tenants; ++t)
     namespaces_.push_back(
         cache_->Namespace({.tenant = std::string(1, static_cast<char>('a' + t))}).value());
-  tenants_.resize(options.num_tenants);
   records_.resize(1);  // ids from 1 on
 }
 
@@ -125,6 +124,7 @@ uint64_t Simulator::Add(const SimulatedRequest& request) {
                      .most_tokens = length + live->request.most_answer - 1,
                      .waiting_since = step_ + 1};
   records_.push_back({.arrival_step = step_ + 1});
+  tenants_.Arrive(live->request.tenant);
   live_.push_back(std::move(live));
   return live_.back()->id;
 }
@@ -154,6 +154,7 @@ void Simulator::Abort(uint64_t id) {
   if (it == live_.end()) return;
   records_[id].is_aborted = true;
   records_[id].end_step = step_;
+  tenants_.Leave((*it)->request.tenant);
   live_.erase(it);
 }
 
@@ -173,6 +174,7 @@ uint64_t Simulator::Fork(uint64_t id) {
   live->scheduled.num_preemptions = 0;
   live->pages = parent.pages->Fork();
   records_.push_back({.arrival_step = step_ + 1, .last_part = step_});
+  tenants_.Arrive(live->request.tenant);
   live_.push_back(std::move(live));
   return live_.back()->id;
 }
@@ -187,7 +189,10 @@ void Simulator::FillState() {
     scheduled.pages = live->pages ? &*live->pages : nullptr;
     sequences_.push_back(scheduled);
   }
-  state_ = {.sequences = sequences_, .tenants = tenants_, .cache = cache_.get(), .step = step_};
+  state_ = {.sequences = sequences_,
+            .tenants = tenants_.services(),
+            .cache = cache_.get(),
+            .step = step_};
 }
 
 Status Simulator::Step() {
@@ -247,7 +252,10 @@ Status Simulator::Apply() {
     QUIRE_RETURN_IF_ERROR(Compute(*live_[part.index], part.num_tokens));
   for (const auto& live : live_)
     if (live->is_over && live->pages) QUIRE_RETURN_IF_ERROR(End(*live));
-  std::erase_if(live_, [](const auto& live) { return live->is_over; });
+  std::erase_if(live_, [&](const auto& live) {
+    if (live->is_over) tenants_.Leave(live->request.tenant);
+    return live->is_over;
+  });
   return OkStatus();
 }
 
@@ -270,7 +278,7 @@ Status Simulator::Compute(Live& live, uint32_t num_tokens) {
   record.last_part = live.scheduled.last_part = step_;
   record.num_computed += num_tokens;
   num_computed_ += num_tokens;
-  tenants_[live.request.tenant].served_tokens += num_tokens;
+  tenants_.Serve(live.request.tenant, num_tokens);
   if (end < live.tokens.size()) return OkStatus();
   if (record.first_token == 0) record.first_token = step_;
   ++live.num_sampled;

@@ -18,6 +18,7 @@
 
 #include "cache/kv_cache.h"
 #include "schedule/schedule.h"
+#include "schedule/tenant_ledger.h"
 
 namespace quire {
 
@@ -108,7 +109,7 @@ class Simulator {
   std::vector<NamespaceId> namespaces_;  // [tenant]
   std::vector<std::unique_ptr<Live>> live_;
   std::vector<Record> records_;  // [id]
-  std::vector<TenantService> tenants_;
+  TenantLedger tenants_;
   std::vector<ScheduledSequence> sequences_;  // [live]
   ScheduleState state_;
   Scheduler scheduler_;

@@ -63,7 +63,7 @@ TEST(Stop, AStopStringCutsTheAnswerAtItsFirstPlace) {
         EXPECT_TRUE(std::equal(answer.ids.begin(), answer.ids.end(), free.ids.begin()));
         // The ids of the text give at least the text, without the last one less.
         const auto text_of = [&](size_t count) {
-          return Decode(*stories->tokenizer, std::span(answer.ids).first(count),
+          return Decode(stories->engine->tokenizer(), std::span(answer.ids).first(count),
                         {.starts_text = false})
               .value();
         };
@@ -87,7 +87,7 @@ TEST(Stop, WhatIsHeldBackAtTheEndIsShown) {
 }
 
 // PFX-03.
-TEST(Stop, ASeededAnswerIsTheSameTextColdAndFromCachedPages) {
+TEST(Stop, ASeededAnswerIsTheSameTextEachTime) {
   const auto stories = Stories::Load();
   if (!stories) GTEST_SKIP() << "no shared data on this machine";
   std::string streamed;
@@ -95,7 +95,7 @@ TEST(Stop, ASeededAnswerIsTheSameTextColdAndFromCachedPages) {
   const Generation cold = stories->Ask(sampling, streamed);
   const Generation hit = stories->Ask(sampling, streamed);
   EXPECT_EQ(cold.num_cached, 0u);
-  EXPECT_EQ(hit.num_cached, stories->prompt.size() - 1);
+  EXPECT_EQ(hit.num_cached, 0u);  // a page is longer than this prompt; hits: engine_test.cc
   EXPECT_GT(cold.text.size(), 100u);
   EXPECT_EQ(hit.text, cold.text);
 }
@@ -104,13 +104,14 @@ TEST(Stop, ASeededAnswerIsTheSameTextColdAndFromCachedPages) {
 TEST(Stop, MinTokensHoldsTheEndBackAndIgnoreEosGoesOn) {
   const auto stories = Stories::Load();
   if (!stories) GTEST_SKIP() << "no shared data on this machine";
-  SamplingParams sampling{.temperature = 0, .logit_bias = {{*stories->tokenizer->eos(), 100}}};
+  SamplingParams sampling{.temperature = 0,
+                          .logit_bias = {{*stories->engine->tokenizer().eos(), 100}}};
   EXPECT_TRUE(stories->Ask(sampling).ids.empty());
   sampling.min_tokens = 20;
   const Generation soonest = stories->Ask(sampling);
   EXPECT_EQ(soonest.ids.size(), 20u);
   EXPECT_EQ(soonest.finish_reason, FinishReason::kEndOfAnswer);
-  EXPECT_EQ(soonest.stop_token, stories->tokenizer->eos());
+  EXPECT_EQ(soonest.stop_token, stories->engine->tokenizer().eos());
   sampling.ignore_eos = true;
   const Generation all = stories->Ask(sampling);
   EXPECT_EQ(all.ids.size(), 120u);
