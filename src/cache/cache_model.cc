@@ -217,7 +217,13 @@ std::string CacheModel::Run(uint32_t operation, Status* status) {
     return "pin";
   }
   if (operation < 98) {
-    cache_->DropPrefix(live.ns, RandomPrompt());
+    const uint32_t kind = Random(8);
+    if (kind == 0)
+      cache_->DropNamespace(live.ns);
+    else if (kind < 4)
+      cache_->DropText(live.ns, live.tokens);
+    else
+      cache_->DropPrefix(live.ns, RandomPrompt());
     for (Live& other : live_) other.may_be_forgotten = true;
     return "drop";
   }

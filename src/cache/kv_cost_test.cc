@@ -34,7 +34,7 @@ TEST(KvCost, DecodingAllocatesNothingOnceWarm) {
     }
 }
 
-#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(NDEBUG) && !defined(QUIRE_SANITIZED)
 
 constexpr uint32_t kPageSize = 4;
 constexpr uint32_t kTextPages = 50;

@@ -175,6 +175,13 @@ TEST(PrefixMatch, AnEvictedPageIsNamed) {
   EXPECT_EQ(match.length, 48u);
   EXPECT_EQ(match.stop, MatchStop::kEvicted);
   EXPECT_EQ(c.Find(First(Text(64), 48) + Text(16, 1)).stop, MatchStop::kDiverged);
+  c.cache->DropPrefix(c.ns, Text(48));
+  EXPECT_EQ(c.Find(Text(64)).stop, MatchStop::kDiverged) << "what was dropped was not evicted";
+  TestCache window({Window(16)}, 64);
+  window.Run(Text(64));
+  window.Evict(4);
+  window.Run(Text(16, 1));
+  EXPECT_EQ(window.Find(Text(64)).stop, MatchStop::kEvicted) << "nodes without pages are gone";
 }
 
 // WIN-05, at page level: a full and a window group of 16, page 16. Shared 48 tokens, tails of 40.

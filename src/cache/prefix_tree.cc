@@ -51,7 +51,7 @@ PrefixTree::PrefixTree(const KvShape& shape, PagePool* pool, EvictionPolicyKind 
 }
 
 StatusOr<NamespaceId> PrefixTree::AddNamespace(TenantId tenant) {
-  if (namespaces_.size() == max_namespaces_ || nodes_.is_full())
+  if (namespaces_.size() == max_namespaces_)
     return ResourceExhausted("{} cache namespaces, no more are possible", namespaces_.size());
   const auto ns = static_cast<NamespaceId>(namespaces_.size());
   const NodeId root = nodes_.AddRoot();
@@ -81,6 +81,10 @@ bool PrefixTree::WasEvicted(NodeId parent, std::span<const TokenId> page) const 
   return entries_[parent].evicted_child == KeyOf(entries_[parent].key, page);
 }
 
+bool PrefixTree::IsFull() const {
+  return nodes_.num_nodes() + (max_namespaces_ - namespaces_.size()) >= nodes_.max_nodes();
+}
+
 NodeId PrefixTree::FindOrAdd(NodeId parent, std::span<const TokenId> tokens) {
   const NodeId known = nodes_.FindChild(parent, tokens);
   if (known != kNoNode) {
@@ -88,7 +92,7 @@ NodeId PrefixTree::FindOrAdd(NodeId parent, std::span<const TokenId> tokens) {
     entries_[known].is_dropped = entries_[parent].is_dropped;
     return known;
   }
-  if (nodes_.is_full() && !EvictNode()) return kNoNode;
+  if (IsFull() && !EvictNode()) return kNoNode;
   const NodeId id = nodes_.AddChild(parent, tokens);
   const NamespaceId ns = entries_[parent].ns;
   entries_[id] = {};
@@ -282,6 +286,8 @@ void PrefixTree::Remove(NodeId id) {
     if (has_page(id, c)) DropPage(id, c);
   policy_->Remove(id);
   const NodeId above = parent(id);
+  if (!entries_[id].is_dropped && nodes_[id].num_tokens == shape_.page_size)
+    entries_[above].evicted_child = entries_[id].key;
   nodes_.Remove(id);
   UpdateEvictable(above);
   UpdateBranch(above);
@@ -299,7 +305,6 @@ bool PrefixTree::EvictNode() {
   const NodeId id = shares_.Choose(*policy_);
   if (id == kNoNode) return false;
   const NodeId above = parent(id);
-  if (nodes_[id].num_tokens == shape_.page_size) entries_[above].evicted_child = entries_[id].key;
   Remove(id);
   RemoveUseless(above);
   ++num_evicted_nodes_;

@@ -129,6 +129,7 @@ class PrefixTree final : public UnusedPageObserver {
     TenantId tenant;
   };
 
+  bool IsFull() const;  // but for the roots to come
   TenantId TenantOf(NodeId id) const { return namespaces_[entries_[id].ns].tenant; }
   void OnUnused(PageClass page_class, PageId id) override;
   size_t Slot(NodeId id, PageClass c) const { return size_t{id} * num_classes_ + c; }
