@@ -143,7 +143,7 @@ StatusOr<int> RunBench(const BenchFlags& flags) {
   for (const int threads : flags.threads) {
     EngineFlags engine_flags = flags.engine;
     engine_flags.num_threads = threads;
-    QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> engine, LoadEngine(engine_flags));
+    QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> engine, LoadRunner(engine_flags));
     if (!flags.json && !header_printed) {
       fmt::print("{}, {}, activations {}, KV {}, weights {:.1f} MB\n\n", flags.engine.model_path,
                  InstructionSetName(engine->options().instruction_set), flags.engine.activations,
@@ -181,9 +181,10 @@ CLI::App* AddEviction(CLI::App& bench, EvictionBenchFlags& flags) {
       ->required();
   command->add_option("--memory-tokens", flags.memory_tokens, "Cache sizes, such as 0.5M,2.6M")
       ->delimiter(',');
-  command->add_option("--policy", flags.policies, "plain_lru, lru, reuse, best; the ends bound")
-      ->delimiter(',');
-  command->add_option("--tokens-per-page", flags.tokens_per_page, "Tokens that an id stands for")
+  command->add_option("--policy", flags.policies, "Policies; plain_lru and best evict any page")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"plain_lru", "lru", "reuse", "best"}));
+  command->add_option("--page-size", flags.page_size, "Tokens that an id stands for")
       ->check(CLI::Range(1, 1 << 20));
   command
       ->add_option("--flood", flags.flood,

@@ -3,10 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
-#include "engine/model_runner.h"
+#include "engine/engine.h"
 #include "engine/sampler.h"
 
 namespace quire {
@@ -20,6 +21,13 @@ struct EngineFlags {
   std::string activations = "int8";
   uint32_t context_len = 0;
   uint32_t token_budget = 512;
+  std::string target_itl;  // "80ms"; empty: no such goal
+  uint32_t max_seqs = 256;
+  std::optional<uint32_t> sink_pages;
+  uint32_t recent_pages = 0;
+  std::string prefix_cache = "on";
+  std::string cascade = "on";
+  std::string eviction;  // empty: the default
 };
 
 struct SamplingFlags {
@@ -38,7 +46,9 @@ StatusOr<EngineOptions> ToEngineOptions(const EngineFlags& flags);
 StatusOr<SamplingParams> ToSamplingParams(const SamplingFlags& flags);
 
 // Loads the model with a progress bar on stderr, if that is a terminal.
-StatusOr<std::unique_ptr<ModelRunner>> LoadEngine(const EngineFlags& flags);
+StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineFlags& flags);
+// The same without the engine's thread: for what computes by itself.
+StatusOr<std::unique_ptr<ModelRunner>> LoadRunner(const EngineFlags& flags);
 
 // "512 MiB", "4GiB", "1000000" to bytes. Units: B, KB to TB, KiB to TiB, and K, M, G, T (binary).
 StatusOr<uint64_t> ParseBytes(std::string_view text);

@@ -20,6 +20,7 @@
 #include "base/ids.h"
 #include "base/lazy_array.h"
 #include "base/status.h"
+#include "base/wake_word.h"
 #include "cache/prefix_match.h"
 #include "engine/logprobs.h"
 #include "engine/request.h"
@@ -36,6 +37,9 @@ struct PromptReport {
   double first_token_seconds = 0;  // from Submit until the first token
 };
 
+// FNV-1a over the bits of a row of logits, float by float.
+uint64_t HashOfLogits(std::span<const float> logits);
+
 class Answer {
  public:
   Answer(uint64_t id, const Request& request, uint32_t most_tokens);
@@ -43,8 +47,10 @@ class Answer {
   uint64_t id() const { return id_; }
   uint32_t num_choices() const { return static_cast<uint32_t>(choices_.size()); }
 
-  // Waits until `choice` has more than `seen` tokens or has ended; returns how many it has.
-  uint32_t Wait(uint32_t choice, uint32_t seen) const;
+  // Waits until `choice` has more than `seen` tokens or has ended, or for `most`; returns how many
+  // tokens it has.
+  static constexpr std::chrono::milliseconds kNoLimit = std::chrono::hours(24 * 365);
+  uint32_t Wait(uint32_t choice, uint32_t seen, std::chrono::milliseconds most = kNoLimit) const;
   // Waits until all choices have ended; the first error, if any.
   Status WaitForAll() const;
 
@@ -54,6 +60,8 @@ class Answer {
   const Logprobs& logprobs(uint32_t choice, uint32_t i) const;
   // Seconds from Submit on; requires keeps_times.
   double token_seconds(uint32_t choice, uint32_t i) const;
+  // Requires keeps_logits_hashes; of the logits that token i was sampled from.
+  uint64_t logits_hash(uint32_t choice, uint32_t i) const;
   bool ended(uint32_t choice) const;
 
   // The rest requires that the choice has ended.
@@ -73,11 +81,11 @@ class Answer {
 
   // Engine side. Allocates nothing.
   PromptReport& mutable_prompt() { return prompt_; }
-  void Push(uint32_t choice, TokenId id, const Logprobs& logprobs);
+  void Push(uint32_t choice, TokenId id, const Logprobs& logprobs, std::span<const float> logits);
   void Finish(uint32_t choice, FinishReason reason, Status status,
               std::optional<TokenId> stop_token = {});
   void CountPreemption() { num_preemptions_.fetch_add(1, std::memory_order_relaxed); }
-  void Notify();  // after the pushes of a step
+  void Notify() { news_.Raise(); }  // after the pushes of a step
   double SecondsSinceSubmit() const;
 
  private:
@@ -90,6 +98,7 @@ class Answer {
     LazyArray<TokenId> tokens;
     std::unique_ptr<Logprobs[]> logprobs;
     LazyArray<double> seconds;
+    LazyArray<uint64_t> logits_hashes;
   };
 
   const uint64_t id_;
@@ -98,7 +107,7 @@ class Answer {
   PromptReport prompt_;
   std::atomic<uint32_t> num_preemptions_{0};
   std::atomic<bool> aborted_{false};
-  mutable std::atomic<uint32_t> version_{0};  // counts what there is to see
+  WakeWord news_;
 };
 
 }  // namespace quire

@@ -17,7 +17,7 @@
 
 #include "base/ids.h"
 #include "base/status.h"
-#include "engine/model_runner.h"
+#include "engine/engine.h"
 #include "engine/request.h"
 #include "engine/sampler.h"
 #include "text/tokenizer.h"
@@ -42,21 +42,20 @@ struct Generation {
   std::optional<uint32_t> stop_string;  // its place in stop_strings: kStopString
   uint32_t prompt_len = 0;              // tokens
   uint32_t num_cached = 0;              // prompt tokens whose KV was there already
-  double prompt_seconds = 0;            // to compute the rest of the prompt
-  double first_token_seconds = 0;       // to the first token, from the call
-  double decode_seconds = 0;            // all tokens after the first; 0 without one
+  MatchStop match_stop = MatchStop::kNamespace;  // why not more of them
+  double prompt_seconds = 0;                     // to compute the rest of the prompt
+  double first_token_seconds = 0;                // to the first token, from the call
+  double decode_seconds = 0;                     // all tokens after the first; 0 without one
 };
 
-// Answers `prompt`, all its ids from the start of the conversation. What `sequence` holds of them
-// is used again; the rest is forgotten. Afterwards `sequence` holds the prompt and the answer, as
-// far as they are computed.
+// Answers `prompt`, all its ids from the start of the conversation, and waits for it. What the
+// prefix tree has of them is used again.
 //
 // `on_text` (may be empty) gets each piece of text as soon as it is whole characters and no stop
-// string can begin in it. `tokenizer` may have no text. Errors: those of SamplingParams::Prepare
-// (and min_tokens above max_tokens, stop strings without text), ModelRunner::Compute and
-// Sampler::Sample.
-StatusOr<Generation> Generate(ModelRunner& engine, Sequence& sequence, const Tokenizer& tokenizer,
-                              std::span<const TokenId> prompt, const GenerationParams& params,
+// string can begin in it. `cancelled` (may be null) is looked at several times a second. Errors:
+// those of Engine::Submit, and what ended the answer.
+StatusOr<Generation> Generate(Engine& engine, std::span<const TokenId> prompt,
+                              const GenerationParams& params,
                               const std::function<void(std::string_view)>& on_text,
                               const std::atomic<bool>* cancelled = nullptr);
 

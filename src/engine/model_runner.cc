@@ -135,7 +135,8 @@ StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Load(
                                              {.kv = std::move(forms),
                                               .activations = resolved.activations,
                                               .instruction_set = resolved.instruction_set,
-                                              .max_rows = runner->max_rows()},
+                                              .max_rows = runner->max_rows(),
+                                              .cascade = resolved.cascade},
                                              resolved.num_threads));
   return runner;
 }

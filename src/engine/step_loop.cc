@@ -27,9 +27,11 @@ StepLoop::StepLoop(ModelRunner* runner, const Tokenizer* tokenizer)
     : runner_(runner),
       tokenizer_(tokenizer),
       start_(std::chrono::steady_clock::now()),
-      sampler_(static_cast<uint32_t>(runner->model().shape().num_tokens)) {
+      sampler_(static_cast<uint32_t>(runner->model().shape().num_tokens)),
+      chunks_({.target_ms = static_cast<double>(runner->options().target_itl_ms),
+               .least_tokens = std::min(16u, runner->options().token_budget),
+               .most_tokens = runner->options().token_budget}) {
   const EngineOptions& options = runner->options();
-  limits_.token_budget = options.token_budget;
   limits_.max_running = options.max_seqs;
   limits_.watermark_bytes = options.kv_memory_bytes / 32;
 }
@@ -60,6 +62,7 @@ void StepLoop::Add(Request request, std::shared_ptr<Answer> answer, uint32_t mos
   live->scheduled.arrival = next_arrival_++;
   live->scheduled.waiting_since = step_;
   counts_.prompt_tokens += live->tokens.size();
+  ledger_.Arrive(live->scheduled.tenant);
   if (!status.ok()) End(*live, FinishReason::kError, std::move(status), false);
   sequences_.push_back(std::move(live));
 }
@@ -79,6 +82,7 @@ StepLoop::Live StepLoop::MakeLive(std::shared_ptr<SharedRequest> shared, uint32_
   live.scheduled.id = shared->answer->id();
   live.scheduled.priority = request.priority;
   live.scheduled.ns = shared->ns;
+  live.scheduled.is_private = !request.uses_prefixes;
   live.scheduled.tenant = runner_->cache().tenant_of(shared->ns);
   live.scheduled.most_tokens =
       static_cast<uint32_t>(request.prompt.size()) + std::max(shared->most_tokens, 1u) - 1;
@@ -94,17 +98,21 @@ void StepLoop::Step() {
   TakeAborts();
   FollowOthers();
   scheduled_.clear();
+  uint32_t num_decodes = 0;
   for (const auto& live : sequences_) {
     live->scheduled.tokens = live->tokens;
     live->scheduled.pages = live->pages.has_value() ? &*live->pages : nullptr;
     scheduled_.push_back(live->scheduled);
+    num_decodes += live->num_to_compute() == 1 ? 1 : 0;
   }
-  Schedule({.sequences = scheduled_, .tenants = tenants_, .cache = &cache(), .step = step_},
-           limits_, &decision_);
-  Apply(decision_);
-  ReserveParts(decision_);
+  limits_.token_budget = std::min(chunks_.Budget(num_decodes), runner_->max_rows());
+  const StepDecision& decision = scheduler_.Schedule(
+      {.sequences = scheduled_, .tenants = ledger_.services(), .cache = &cache(), .step = step_},
+      limits_);
+  Apply(decision);
+  ReserveParts(decision);
   if (!rows_.empty()) RunRows();
-  WatchForStalls();
+  WatchForStalls(decision);
   RemoveEnded();
   if (const uint32_t now = now_s(); now != last_tick_s_) Tick();
   counts_.schedule_seconds += SecondsSince(begin) - (counts_.forward_seconds - forward_before);
@@ -119,8 +127,7 @@ void StepLoop::TakeAborts() {
 
 void StepLoop::FollowOthers() {
   for (const auto& live : sequences_)
-    if (live->pages.has_value() && live->tokens.size() > live->pages->next_position() + size_t{1})
-      live->pages->Follow(live->tokens);
+    if (live->num_to_compute() > 1) live->pages->Follow(live->tokens);
 }
 
 void StepLoop::Apply(const StepDecision& decision) {
@@ -132,7 +139,8 @@ void StepLoop::Apply(const StepDecision& decision) {
                           GroupDigits(cache().pool().budget_bytes())),
         /*keeps_pages=*/false);
   for (const uint32_t index : decision.preempted) Preempt(*sequences_[index]);
-  for (const uint32_t index : decision.admitted) Admit(*sequences_[index]);
+  for (const Admission& admission : decision.admitted)
+    Admit(*sequences_[admission.index], admission.takes_match);
 }
 
 void StepLoop::Preempt(Live& live) {
@@ -144,14 +152,17 @@ void StepLoop::Preempt(Live& live) {
   live.shared->answer->CountPreemption();
 }
 
-void StepLoop::Admit(Live& live) {
+void StepLoop::Admit(Live& live, bool takes_match) {
   const uint32_t reserved = runner_->reserved_tokens(live.scheduled.most_tokens);
   if (!live.shared->request.uses_prefixes) {
     live.pages.emplace(cache().NewPrivateSequence(reserved));
   } else {
     PrefixMatch match;
-    live.pages.emplace(cache().NewSequence(live.shared->ns, live.tokens, reserved, &match,
-                                           /*counts=*/!live.was_admitted));
+    if (!takes_match)
+      live.pages.emplace(cache().NewSequence(live.shared->ns, reserved));
+    else
+      live.pages.emplace(cache().NewSequence(live.shared->ns, live.tokens, reserved, &match,
+                                             /*counts=*/!live.was_admitted));
     if (!live.was_admitted) {
       PromptReport& report = live.shared->answer->mutable_prompt();
       report.num_cached = live.pages->next_position();
@@ -185,9 +196,13 @@ void StepLoop::ReserveParts(const StepDecision& decision) {
 }
 
 void StepLoop::RunRows() {
+  uint32_t num_rows = 0;
+  for (const StepRows& row : rows_) num_rows += row.end - row.pages->next_position();
   const auto begin = std::chrono::steady_clock::now();
   const StatusOr<std::span<const float>> logits = runner_->RunStep(rows_);
-  counts_.forward_seconds += SecondsSince(begin);
+  const double seconds = SecondsSince(begin);
+  counts_.forward_seconds += seconds;
+  chunks_.Measure(num_rows, seconds * 1000);
   if (!logits.ok()) {  // the machine has no memory for the step's work: none of it is done
     for (Live* live : row_owners_)
       End(*live, FinishReason::kError, logits.status(), /*keeps_pages=*/false);
@@ -213,8 +228,7 @@ void StepLoop::CommitRow(size_t row, Live& live, std::span<const float> logits) 
   live.pages->Commit(end, live.tokens);
   const auto prompt_len = static_cast<uint32_t>(live.shared->request.prompt.size());
   counts_.computed_prompt_tokens += std::min(end, prompt_len) - std::min(begin, prompt_len);
-  if (live.scheduled.tenant >= tenants_.size()) tenants_.resize(live.scheduled.tenant + size_t{1});
-  tenants_[live.scheduled.tenant].served_tokens += end - begin;
+  ledger_.Serve(live.scheduled.tenant, end - begin);
   if (end < live.tokens.size()) return;
   if (live.shared->most_tokens == 0)
     return End(live, FinishReason::kMaxTokens, OkStatus(), /*keeps_pages=*/true);
@@ -224,9 +238,9 @@ void StepLoop::CommitRow(size_t row, Live& live, std::span<const float> logits) 
 
 // A sequence that waits and is never served, or a step without parts, again and again, would be a
 // bug of the scheduler: better an error than a hang.
-void StepLoop::WatchForStalls() {
-  const bool does_something = !rows_.empty() || !decision_.preempted.empty() ||
-                              !decision_.admitted.empty() || !decision_.refused.empty();
+void StepLoop::WatchForStalls(const StepDecision& decision) {
+  const bool does_something = !rows_.empty() || !decision.preempted.empty() ||
+                              !decision.admitted.empty() || !decision.refused.empty();
   num_empty_steps_ = does_something ? 0 : num_empty_steps_ + 1;
   if (num_empty_steps_ < kMostEmptySteps || sequences_.empty()) return;
   spdlog::error("bug: {} steps in a row computed nothing; request {} is ended", num_empty_steps_,
@@ -278,6 +292,7 @@ EngineStats StepLoop::stats() const {
   stats.kv_committed_bytes = pool.committed_bytes();
   stats.kv_slack_bytes = pool.slack_bytes();
   stats.num_chunks_read = runner_->num_chunks_read();
+  stats.num_kv_saturated = runner_->num_kv_saturated();
   stats.matches = cache.match_counts();
   return stats;
 }

@@ -21,7 +21,9 @@
 #include "engine/request.h"
 #include "engine/sampler.h"
 #include "engine/stop_text.h"
+#include "schedule/chunk_controller.h"
 #include "schedule/schedule.h"
+#include "schedule/tenant_ledger.h"
 #include "text/detokenizer.h"
 
 namespace quire {
@@ -38,7 +40,8 @@ struct EngineStats {
   uint64_t prompt_tokens = 0, cached_prompt_tokens = 0, computed_prompt_tokens = 0;
   uint64_t generated_tokens = 0;
   uint64_t num_finished = 0, num_failed = 0, num_cancelled = 0;
-  uint64_t num_chunks_read = 0;  // (page, KV head) pairs
+  uint64_t num_chunks_read = 0;   // (page, KV head) pairs
+  uint64_t num_kv_saturated = 0;  // finite values beyond the codec's range
   MatchCounts matches;
   double schedule_seconds = 0;  // in schedule and cache work, not in the forward pass
   double forward_seconds = 0;
@@ -87,23 +90,28 @@ class StepLoop {
     bool was_admitted = false;
     bool has_ended = false;
     bool is_forking = false;  // computes the prompt for all choices
+
+    // Of its known tokens; 0 while it waits.
+    size_t num_to_compute() const {
+      return pages.has_value() ? tokens.size() - pages->next_position() : 0;
+    }
   };
 
   void TakeAborts();
   void FollowOthers();
   void Apply(const StepDecision& decision);
-  void Admit(Live& live);
+  void Admit(Live& live, bool takes_match);
   void Preempt(Live& live);
   void ReserveParts(const StepDecision& decision);
   void RunRows();
   void CommitRow(size_t row, Live& live, std::span<const float> logits);
   void SampleInto(Live& live, std::span<const float> logits);
   void ForkChoices(Live& live, std::span<const float> logits);
-  void Accept(Live& live, const SampledToken& token);
+  void Accept(Live& live, const SampledToken& token, std::span<const float> logits);
   // Its pages stay in the tree if `keeps_pages`.
   void End(Live& live, FinishReason reason, Status status, bool keeps_pages,
            std::optional<TokenId> stop_token = {});
-  void WatchForStalls();
+  void WatchForStalls(const StepDecision& decision);
   void RemoveEnded();
   Live MakeLive(std::shared_ptr<SharedRequest> shared, uint32_t choice) const;
 
@@ -113,9 +121,10 @@ class StepLoop {
   Sampler sampler_;
   std::vector<std::unique_ptr<Live>> sequences_;
   ScheduleLimits limits_;
-  std::vector<TenantService> tenants_;
+  ChunkController chunks_;
+  TenantLedger ledger_;
   std::vector<ScheduledSequence> scheduled_;
-  StepDecision decision_;
+  Scheduler scheduler_;
   std::vector<StepRows> rows_;
   std::vector<Live*> row_owners_;
   std::vector<std::unique_ptr<Live>> forks_;  // of this step

@@ -86,7 +86,7 @@ class ExitCodes(unittest.TestCase):
         self.check(run("run", MODEL, "--prompt-ids", "1", "--kv-memory", "4KiB"), 2, "--kv-memory")
         ids = " ".join(["1"] * 200)
         result = run("run", MODEL, "--prompt-ids", ids, "--kv-memory", "80KiB")
-        self.check(result, 3, "need 4 pages, 2 of 2 free")
+        self.check(result, 3, "need 4 KV pages, 131,072 bytes; the budget has 2 pages, 81,920 bytes")
 
 
 class Run(unittest.TestCase):
@@ -99,7 +99,7 @@ class Run(unittest.TestCase):
         self.assertEqual(len(answer["ids"]), 8)
         self.assertEqual(answer["finish_reason"], "length")
         self.assertGreater(answer["timings"]["prompt_seconds"], 0)
-        self.assertGreater(answer["memory"]["kv_held_bytes"], 0)
+        self.assertGreater(answer["memory"]["kv_cached_bytes"], 0)
 
     def test_the_same_seed_gives_the_same_ids(self):
         answers = [
@@ -248,6 +248,25 @@ class OtherCommands(unittest.TestCase):
             run("bench", MODEL, "--no-kv-cache", "-d", "200", "-r", "1", "--json").stdout)
         self.assertEqual([row["kv_cache"] for row in rows], [True, False])
         self.assertGreater(rows[0]["tokens_per_second"], 2 * rows[1]["tokens_per_second"])
+
+    def test_bench_eviction_counts_hits_of_a_trace(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+            for ids in ([1, 2, 3], [4], [1, 2, 3]):
+                file.write(json.dumps({"timestamp": 0, "hash_ids": ids}) + "\n")
+            file.flush()
+            command = ("bench", "eviction", "--trace", file.name, "--memory-tokens", "1.5k")
+            rows = json.loads(run(*command, "--flood", "2", "--json").stdout)
+            self.assertEqual([row["num_pages"] for row in rows], [2] * 4)
+            rows = json.loads(run(*command, "--page-size", "500", "--json").stdout)
+            self.assertEqual([(row["policy"], row["hits"], row["pages"]) for row in rows],
+                             [("plain_lru", 0, 7), ("lru", 2, 7), ("reuse", 2, 7), ("best", 3, 7)])
+            self.assertIn("42.86 %", run(*command, "--page-size", "500").stdout)
+            file.write('{"hash_ids": [-1]}\n')
+            file.flush()
+            wrong = run(*command)
+            self.assertEqual((wrong.returncode, wrong.stdout), (3, ""))
+            self.assertIn(":4: \"hash_ids\" has -1, which is no id below 2^63", wrong.stderr)
+        self.assertEqual(run(*command, "--memory-tokens", "2x").returncode, 2)
 
     @needs(TEXT_MODEL)
     def test_tokenize_goes_there_and_back(self):

@@ -1,0 +1,289 @@
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <random>
+
+#include "base/allocation_count.h"
+#include "base/test_data.h"
+
+namespace quire {
+namespace {
+
+EngineOptions SmallOptions() {
+  EngineOptions options;
+  options.num_threads = 1;
+  options.page_size = 16;
+  options.kv_memory_bytes = uint64_t{16} << 20;
+  options.fill_with_nan = true;
+  return options;
+}
+
+std::unique_ptr<Engine> LoadSmall(const EngineOptions& options = SmallOptions()) {
+  auto engine = Engine::Load(TestData("models/llama-gqa.gguf"), options, {});
+  EXPECT_TRUE(engine.ok()) << engine.status().message();
+  return std::move(engine).value();
+}
+
+std::vector<TokenId> Tokens(size_t count, uint32_t seed = 1) {
+  std::mt19937 random(seed);
+  std::vector<TokenId> tokens(count);
+  for (TokenId& token : tokens) token = static_cast<TokenId>(random() % 250);
+  return tokens;
+}
+
+Request GreedyRequest(std::vector<TokenId> prompt, uint32_t max_tokens) {
+  Request request{.prompt = std::move(prompt), .max_tokens = max_tokens};
+  request.sampling.temperature = 0;
+  request.sampling.top_logprobs = 0;
+  request.sampling.ignore_eos = true;
+  return request;
+}
+
+std::shared_ptr<Answer> Submit(Engine& engine, Request request) {
+  auto answer = engine.Submit(std::move(request));
+  EXPECT_TRUE(answer.ok()) << answer.status().message();
+  return answer.ok() ? std::move(answer).value() : nullptr;
+}
+
+struct Result {
+  std::vector<TokenId> ids;
+  std::vector<double> logprobs;
+  bool operator==(const Result&) const = default;
+};
+
+Result ResultOf(const Answer& answer, uint32_t choice = 0) {
+  answer.Wait(choice, UINT32_MAX);
+  EXPECT_TRUE(answer.status(choice).ok()) << answer.status(choice).message();
+  Result result;
+  result.ids.assign(answer.tokens(choice).begin(), answer.tokens(choice).end());
+  for (uint32_t i = 0; i < result.ids.size(); ++i)
+    result.logprobs.push_back(answer.logprobs(choice, i).sampled);
+  return result;
+}
+
+Result AnswerOf(Engine& engine, Request request) {
+  return ResultOf(*Submit(engine, std::move(request)));
+}
+
+// MAT-14, PFX-01, PFX-02.
+TEST(Engine, AnswersDoNotDependOnNeighboursOrOnTheCache) {
+  const Result alone = AnswerOf(*LoadSmall(), GreedyRequest(Tokens(70), 40));
+  ASSERT_EQ(alone.ids.size(), 40u);
+  auto engine = LoadSmall();
+  std::vector<std::shared_ptr<Answer>> same, others;
+  for (uint32_t i = 0; i < 31; ++i) {
+    others.push_back(Submit(*engine, GreedyRequest(Tokens(1 + i * 7, 100 + i), 1 + i)));
+    if (i % 8 == 0) same.push_back(Submit(*engine, GreedyRequest(Tokens(70), 40)));
+  }
+  for (const auto& answer : same) EXPECT_EQ(ResultOf(*answer), alone);
+  const auto again = Submit(*engine, GreedyRequest(Tokens(70), 40));
+  EXPECT_EQ(ResultOf(*again), alone);
+  EXPECT_EQ(again->prompt().num_cached, 64u);  // its whole pages
+  engine->Drain();
+  EXPECT_EQ(engine->stats().kv_held_bytes, 0u);
+}
+
+// PFX-03.
+TEST(Engine, SeededSamplingIsTheSameAfterAHit) {
+  auto engine = LoadSmall();
+  Request request = GreedyRequest(Tokens(50), 30);
+  request.sampling.temperature = 0.8f;
+  request.sampling.seed = 7;
+  const Result cold = AnswerOf(*engine, request);
+  EXPECT_EQ(AnswerOf(*engine, request), cold);
+  request.sampling.seed = 8;
+  EXPECT_NE(AnswerOf(*engine, request), cold);
+}
+
+// PFX-06.
+TEST(Engine, ThePrefixOfARunningSequenceIsShared) {
+  auto engine = LoadSmall();
+  auto prompt = Tokens(411);
+  const auto first = Submit(*engine, GreedyRequest(prompt, 2000));
+  first->Wait(0, 0);
+  prompt.resize(405);
+  const auto second = Submit(*engine, GreedyRequest(prompt, 1));
+  second->Wait(0, UINT32_MAX);
+  EXPECT_GE(second->prompt().num_cached, 400u);
+  engine->Abort(first);
+  engine->Drain();
+}
+
+// PFX-17, CAC-05.
+TEST(Engine, ChoicesShareThePromptAndEachHasItsOwnAnswer) {
+  auto engine = LoadSmall();
+  Request request = GreedyRequest(Tokens(100), 8);
+  request.sampling.temperature = 1;
+  request.sampling.seed = 3;
+  request.num_choices = 4;
+  const auto answer = Submit(*engine, request);
+  std::vector<Result> results;
+  for (uint32_t choice = 0; choice < 4; ++choice) results.push_back(ResultOf(*answer, choice));
+  EXPECT_NE(results[0], results[1]);
+  const EngineStats stats = engine->stats();
+  EXPECT_EQ(stats.computed_prompt_tokens, 100u);
+  // A choice is a pure function of the seed and its number.
+  auto again = LoadSmall();
+  const auto same = Submit(*again, request);
+  for (uint32_t choice = 0; choice < 4; ++choice)
+    EXPECT_EQ(ResultOf(*same, choice), results[choice]);
+}
+
+TEST(Engine, ForksOfAPromptLargerThanHalfThePoolAllFinish) {
+  EngineOptions options = SmallOptions();
+  auto probe = LoadSmall(options);
+  size_t page = 0;
+  probe->Ask([&](StepLoop& loop) { page = loop.cache().pool().stride(OpenClass(0)); });
+  options.kv_memory_bytes = 5 * page;
+  auto engine = LoadSmall(options);
+  Request request = GreedyRequest(Tokens(40), 20);
+  request.sampling.temperature = 1;
+  request.num_choices = 8;
+  const auto answer = Submit(*engine, request);
+  for (uint32_t choice = 0; choice < 8; ++choice)
+    EXPECT_EQ(ResultOf(*answer, choice).ids.size(), 20u);
+}
+
+// The 32 readers of a common prefix compute it once.
+TEST(Engine, RequestsThatArriveTogetherComputeACommonPrefixOnce) {
+  EngineOptions options = SmallOptions();
+  options.kv_memory_bytes = uint64_t{64} << 20;
+  auto engine = LoadSmall(options);
+  std::vector<std::shared_ptr<Answer>> answers;
+  // All are in the mailbox before the first step.
+  engine->Ask([&](StepLoop&) {
+    for (uint32_t i = 0; i < 32; ++i) {
+      auto prompt = Tokens(2048);
+      const auto own = Tokens(64, 1000 + i);
+      prompt.insert(prompt.end(), own.begin(), own.end());
+      prompt[2048] = static_cast<TokenId>(i);  // no two tails begin alike
+      answers.push_back(Submit(*engine, GreedyRequest(prompt, 2)));
+    }
+  });
+  for (const auto& answer : answers) EXPECT_EQ(ResultOf(*answer).ids.size(), 2u);
+  EXPECT_EQ(engine->stats().computed_prompt_tokens, 2048u + 32 * 64);
+}
+
+// SCH-02, SCH-08.
+TEST(Engine, WhatCanNeverFitIsRefusedAtOnceWithTheNumbers) {
+  EngineOptions options = SmallOptions();
+  auto probe = LoadSmall(options);
+  size_t page = 0;
+  probe->Ask([&](StepLoop& loop) { page = loop.cache().pool().stride(OpenClass(0)); });
+  options.kv_memory_bytes = 8 * page;
+  auto engine = LoadSmall(options);
+  const Status status = engine->Submit(GreedyRequest(Tokens(129), 1)).status();
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(status.message().find("9 KV pages"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("has 8 pages"), std::string::npos) << status.message();
+  EXPECT_NE(engine->Submit(GreedyRequest(Tokens(100), 100)).status().message().find("13 KV pages"),
+            std::string::npos);
+  EXPECT_EQ(AnswerOf(*engine, GreedyRequest(Tokens(120), 8)).ids.size(), 8u);
+  // Without a number of tokens: as many as fit.
+  Request open = GreedyRequest(Tokens(100), 0);
+  open.max_tokens.reset();
+  const auto answer = Submit(*engine, open);
+  EXPECT_EQ(ResultOf(*answer).ids.size(), 29u);  // 128 computed, and the last one
+  EXPECT_EQ(answer->finish_reason(0), FinishReason::kMemoryFull);
+}
+
+// CAC-03, CAC-12, SCH-04.
+TEST(Engine, AFullPoolPreemptsAndChangesNoBit) {
+  EngineOptions options = SmallOptions();
+  auto probe = LoadSmall(options);
+  size_t page = 0;
+  probe->Ask([&](StepLoop& loop) { page = loop.cache().pool().stride(OpenClass(0)); });
+  std::vector<Result> alone;
+  for (uint32_t i = 0; i < 6; ++i)
+    alone.push_back(AnswerOf(*probe, GreedyRequest(Tokens(30, i), 60)));
+  options.kv_memory_bytes = 10 * page;
+  auto engine = LoadSmall(options);
+  std::vector<std::shared_ptr<Answer>> answers;
+  for (uint32_t i = 0; i < 6; ++i)
+    answers.push_back(Submit(*engine, GreedyRequest(Tokens(30, i), 60)));
+  for (uint32_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(ResultOf(*answers[i]), alone[i]) << i;
+    EXPECT_LE(answers[i]->num_preemptions(), 3u);
+  }
+  EXPECT_GT(engine->stats().num_preemptions, 0u);
+}
+
+TEST(Engine, AnAbortFreesAllWithinAStep) {
+  auto engine = LoadSmall();
+  std::vector<std::shared_ptr<Answer>> answers;
+  for (uint32_t i = 0; i < 8; ++i)
+    answers.push_back(Submit(*engine, GreedyRequest(Tokens(200, i), 3000)));
+  answers[0]->Wait(0, 3);
+  for (const auto& answer : answers) engine->Abort(answer);
+  for (const auto& answer : answers) {
+    answer->Wait(0, UINT32_MAX);
+    EXPECT_EQ(answer->finish_reason(0), FinishReason::kCancelled);
+  }
+  const EngineStats stats = engine->stats();
+  EXPECT_EQ(stats.num_running + stats.num_waiting, 0u);
+  EXPECT_EQ(stats.kv_held_bytes, 0u);
+  EXPECT_EQ(stats.kv_held_bytes + stats.kv_cached_bytes + stats.kv_free_bytes,
+            stats.kv_budget_bytes);
+}
+
+TEST(Engine, BadRequestsAreRefusedAndNameTheField) {
+  auto engine = LoadSmall();
+  EXPECT_FALSE(engine->Submit(GreedyRequest({}, 4)).ok());
+  EXPECT_FALSE(engine->Submit(GreedyRequest({1, -1}, 4)).ok());
+  EXPECT_FALSE(engine->Submit(GreedyRequest({1, 1 << 20}, 4)).ok());
+  Request request = GreedyRequest({1}, 4);
+  request.num_choices = 129;
+  EXPECT_NE(engine->Submit(request).status().message().find("choices"), std::string::npos);
+  request.num_choices = 1;
+  request.sampling.min_tokens = 5;
+  EXPECT_NE(engine->Submit(request).status().message().find("min_tokens"), std::string::npos);
+}
+
+TEST(Engine, AFullPromptWithoutTokensIsComputedAndKept) {
+  auto engine = LoadSmall();
+  const auto answer = Submit(*engine, GreedyRequest(Tokens(64), 0));
+  EXPECT_TRUE(ResultOf(*answer).ids.empty());
+  EXPECT_EQ(answer->finish_reason(0), FinishReason::kMaxTokens);
+  const auto next = Submit(*engine, GreedyRequest(Tokens(64), 1));
+  EXPECT_EQ(ResultOf(*next).ids.size(), 1u);
+  EXPECT_EQ(next->prompt().num_cached, 63u);
+}
+
+TEST(Engine, WithoutPrefixesNothingIsKept) {
+  auto engine = LoadSmall();
+  for (int i = 0; i < 2; ++i) {
+    Request request = GreedyRequest(Tokens(64), 4);
+    request.uses_prefixes = false;
+    const auto answer = Submit(*engine, request);
+    ResultOf(*answer);
+    EXPECT_EQ(answer->prompt().num_cached, 0u);
+  }
+  EXPECT_EQ(engine->stats().kv_cached_bytes, 0u);
+}
+
+TEST(Engine, NoNewRequestsWhileItDrains) {
+  auto engine = LoadSmall();
+  const auto answer = Submit(*engine, GreedyRequest(Tokens(20), 10));
+  engine->Drain();
+  EXPECT_TRUE(answer->ended(0));
+  EXPECT_FALSE(engine->Submit(GreedyRequest(Tokens(20), 10)).ok());
+}
+
+// The engine thread is the only one that computes here, so all its allocations are counted.
+TEST(Engine, DecodeAllocatesNothingAfterWarmUp) {
+  auto engine = LoadSmall();
+  std::vector<std::shared_ptr<Answer>> answers;
+  for (uint32_t i = 0; i < 8; ++i)
+    answers.push_back(Submit(*engine, GreedyRequest(Tokens(40 + i, i), 400)));
+  for (const auto& answer : answers) answer->Wait(0, 150);
+  const uint64_t before = AllocationCount();
+  for (const auto& answer : answers) answer->Wait(0, 250);
+  EXPECT_EQ(AllocationCount(), before);
+  engine->Drain();
+}
+
+}  // namespace
+}  // namespace quire
