@@ -59,8 +59,9 @@ namespace quire {
 
 // One token stream, as the scheduler sees it.
 struct ScheduledSequence {
-  uint64_t id = 0;       // for messages; unique
-  uint64_t arrival = 0;  // order of coming: lower came earlier; the same after a preemption
+  uint64_t id = 0;       // for messages
+  uint64_t arrival = 0;  // order of coming: lower came earlier; the same after a preemption, and of
+                         // forks (then the order of ScheduleState::sequences counts)
   TenantId tenant = 0;
   int32_t priority = 0;  // lower runs earlier
   NamespaceId ns = 0;
@@ -91,7 +92,7 @@ struct TenantService {
 };
 
 struct ScheduleState {
-  std::span<const ScheduledSequence> sequences;  // in any order; running and waiting
+  std::span<const ScheduledSequence> sequences;  // in any order, the same in each step
   std::span<const TenantService> tenants;        // [TenantId]; missing ones have served nothing
   const KvCache* cache = nullptr;
   uint64_t step = 1;  // counts up by one each time

@@ -159,6 +159,7 @@ void Simulator::Abort(uint64_t id) {
   records_[id].is_aborted = true;
   records_[id].end_step = step_ + 1;
   tenants_.Leave((*it)->request.tenant);
+  if (Live& live = **it; live.pages && id % 2 == 0) live.pages->End(live.tokens);
   live_.erase(it);
 }
 
@@ -176,7 +177,6 @@ uint64_t Simulator::Fork(uint64_t id) {
   live->slots = parent.slots;
   live->scheduled = parent.scheduled;
   live->scheduled.id = live->id;
-  live->scheduled.arrival = next_arrival_++;
   live->scheduled.num_preemptions = 0;
   live->pages = parent.pages->Fork();
   records_.push_back({.arrival_step = step_ + 1, .last_part = step_});
@@ -234,6 +234,7 @@ Status Simulator::Apply() {
   }
   for (const uint32_t index : decision_->preempted) {
     Live& live = *live_[index];
+    live.pages->End(live.tokens);  // its open page too: it goes on with it if it stays
     live.pages.reset();
     live.scheduled.waiting_since = step_;
     ++live.scheduled.num_preemptions;
