@@ -119,10 +119,10 @@ class Admitter {
   }
 
   bool HasSlot() const { return draft_.num_running + num_new_ < draft_.limits().max_running; }
-  // The last place is for a tenant that has none.
+  // Of eight or more, the last place is for a tenant that has none.
   bool LeavesSlot(const ScheduledSequence& waiting) const {
     const uint32_t most = draft_.limits().max_running;
-    const bool is_last = draft_.num_running + num_new_ + 1 == most && most > 1;
+    const bool is_last = draft_.num_running + num_new_ + 1 == most && most >= 8;
     return is_last && draft_.state().tenants.size() > 1 && HasRunning(waiting.tenant);
   }
 

@@ -124,8 +124,8 @@ TEST_F(Fairness, ATenantWithOneRequestIsNotStarvedByOneWithAHundred) {
 
 // SCH-12: of places too.
 TEST_F(Fairness, TheLastPlaceIsForATenantThatHasNone) {
-  Start(16, 256, {.max_running = 4});
-  for (uint32_t i = 0; i < 9; ++i)
+  Start(16, 256, {.max_running = 8});
+  for (uint32_t i = 0; i < 12; ++i)
     simulator_->Add({.prompt = Prompt(40, i), .num_answer = 60, .tenant = 0});
   const uint64_t other = simulator_->Add({.prompt = Prompt(40, 50), .tenant = 1});
   RunSteps(2);
@@ -133,6 +133,30 @@ TEST_F(Fairness, TheLastPlaceIsForATenantThatHasNone) {
   const uint64_t late = simulator_->Add({.prompt = Prompt(40, 51), .tenant = 1});
   RunSteps(1);
   EXPECT_GT(simulator_->record(late).first_token, 0u);
+  Drain();
+}
+
+// SCH-12: and of memory.
+TEST_F(Fairness, ATenantWithNothingRunningMayUseTheWatermark) {
+  Start(16, 20, {.watermark_bytes = 4 * PageStride(16 * 8)});
+  for (uint32_t i = 0; i < 6; ++i)
+    simulator_->Add({.prompt = Prompt(40, i), .num_answer = 20, .tenant = 0});
+  RunSteps(4);  // 3 pages each, 15 of 20; the sixth would take 4
+  EXPECT_EQ(simulator_->decision().parts.size(), 5u);
+  const uint64_t other = simulator_->Add({.prompt = Prompt(20, 50), .tenant = 1});
+  RunSteps(1);
+  EXPECT_GT(simulator_->record(other).first_token, 0u);
+  EXPECT_EQ(simulator_->record(6).first_part, 0u);
+  Drain();
+}
+
+TEST_F(Fairness, DecodesUseWhatPromptsLeaveOfTheBudget) {
+  Start(16, 256, {.token_budget = 20});
+  for (uint32_t i = 0; i < 18; ++i) simulator_->Add({.prompt = Prompt(1, i), .num_answer = 60});
+  RunSteps(3);
+  simulator_->Add({.prompt = Prompt(2, 50), .num_answer = 60});
+  RunSteps(1);
+  EXPECT_EQ(simulator_->decision().parts.size(), 19u);
   Drain();
 }
 

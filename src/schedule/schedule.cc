@@ -10,7 +10,8 @@ namespace {
 
 using Item = StepDraft::Item;
 
-constexpr uint64_t kTurnSteps = 16;  // between two turns of prompts that wait longest for a part
+constexpr uint64_t kTurnSteps = 16;     // between two turns of prompts that wait longest for a part
+constexpr uint32_t kPromptTokens = 16;  // of a step, kept for prompts however many decode
 
 // Items of draft->order: each one token, if its page fits.
 void GiveDecodes(StepDraft* draft) {
@@ -19,10 +20,10 @@ void GiveDecodes(StepDraft* draft) {
   order.clear();
   for (uint32_t i = 0; i < items.size(); ++i)
     if (items[i].is_decode()) order.push_back(i);
-  // Prompts get something of each step, however many decode; decodes take turns then.
+  // If there are more than the budget allows, they take turns.
   const uint32_t budget = draft->limits().token_budget;
   const bool has_prompts = order.size() < draft->state().sequences.size();
-  const uint32_t kept = std::clamp(budget / 4, 1u, draft->cache().shape().page_size);
+  const uint32_t kept = std::clamp(budget / 4, 1u, kPromptTokens);
   const uint32_t most = has_prompts && budget > 1 ? budget - kept : budget;
   if (order.size() > most) {
     std::ranges::nth_element(order, order.begin() + most, {}, [&](uint32_t i) {
@@ -48,6 +49,14 @@ void GiveDecodes(StepDraft* draft) {
       draft->Give(item, 1);
     else
       hopeless = std::min(hopeless, needed);
+  }
+}
+
+// What prompts did not use of the tokens that were kept for them.
+void GiveRest(StepDraft* draft) {
+  for (Item& item : draft->items) {
+    if (draft->tokens_left == 0) return;
+    if (item.is_decode() && !item.is_gone && item.num_tokens() == 0) draft->Give(item, 1);
   }
 }
 
@@ -154,6 +163,7 @@ const StepDecision& Scheduler::Schedule(const ScheduleState& state, const Schedu
   if (draft->decision.preempted.empty()) Admit(draft);
   GiveTurn(draft);
   GivePrompts(draft);
+  GiveRest(draft);
   ForceProgress(draft);
   Finish(draft);
   return draft->decision;

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/errors.h"
-#include "cache/kv_need.h"
+#include "schedule/start_need.h"
 
 namespace quire {
 namespace {
@@ -247,12 +247,25 @@ Status Simulator::Apply() {
     Live& live = *live_[admission.index];
     const uint32_t most = live.scheduled.most_tokens;
     PrefixMatch match;
+    const StartNeed need = admission.takes_match
+                               ? NeedWithMatch(*cache_, live.scheduled.ns, live.tokens)
+                               : NeedWithoutMatch(*cache_, live.scheduled.ns);
+    const size_t held = cache_->pool().held_bytes();
     if (live.request.is_private)
       live.pages = cache_->NewPrivateSequence(most);
     else if (admission.takes_match)
       live.pages = cache_->NewSequence(live.scheduled.ns, live.tokens, most, &match);
     else
       live.pages = cache_->NewSequence(live.scheduled.ns, most);
+    if (cache_->pool().held_bytes() - held != need.match_bytes ||
+        live.pages->next_position() != need.begin)
+      return Internal("request {} starts at {} with {} bytes, not at {} with {}", live.id,
+                      live.pages->next_position(), cache_->pool().held_bytes() - held, need.begin,
+                      need.match_bytes);
+    for (uint32_t end = need.begin + 1; end <= live.tokens.size(); ++end)
+      if (live.pages->BytesNeeded(end) != FirstStepBytes(shape_, need, end))
+        return Internal("request {} needs {} bytes to {}, not {}", live.id,
+                        live.pages->BytesNeeded(end), end, FirstStepBytes(shape_, need, end));
     num_cold_starts_ += admission.takes_match ? 0 : 1;
   }
   // All pages are taken before the first token is computed.
