@@ -82,6 +82,9 @@ class Admitter {
     const bool is_alone = draft_.num_running == 0 && num_new_ == 0;
     const bool is_protected = waiting.num_preemptions >= draft_.limits().most_preemptions;
     if (LeavesSlot(waiting)) return true;
+    if (blocked_ != nullptr &&
+        (waiting.priority != blocked_->priority || HasRunning(waiting.tenant)))
+      return true;
     bool takes_match = !waiting.is_private && cache_.keeps_prefixes();
     const size_t least = LeastBytes(shape_, waiting.most_tokens);
     if (is_protected) {
@@ -108,8 +111,9 @@ class Admitter {
       StartAlone(item);
       return false;
     }
-    PreemptFor(item);
-    return false;
+    if (blocked_ == nullptr) PreemptFor(item);
+    blocked_ = &waiting;
+    return draft_.decision.preempted.empty();
   }
 
   bool HasRunning(TenantId tenant) const {
@@ -183,6 +187,8 @@ class Admitter {
   const KvShape& shape_;
   const size_t budget_;
   uint32_t turn_ = kNobody;
+  // It did not fit: after it only tenants with nothing running start, of the same priority.
+  const ScheduledSequence* blocked_ = nullptr;
   uint32_t num_new_ = 0;
   size_t promised_ = 0;  // to prompts that run or start
   size_t reserved_ = 0;  // full lengths of protected ones

@@ -18,7 +18,8 @@
 //             the first is gone, the next step has another first.
 //   admission In order, if the prompt and one page fit beside what running prompts still need and
 //             the watermark. A tenant with nothing running may use the watermark. The first that
-//             does not fit holds back the others. If nothing runs, the first always starts.
+//             does not fit holds back the others, but tenants with nothing running. If nothing
+//             runs, the first always starts.
 //   priority  A waiting sequence preempts running ones of lower priority for its room. Every 64th
 //             step the one that has waited longest, at least so long, takes its turn as if it were
 //             of the best priority, so each waiting one starts within 64 x their number.
