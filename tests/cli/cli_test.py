@@ -245,7 +245,7 @@ class OtherCommands(unittest.TestCase):
 
     def test_bench_shows_what_the_cache_saves(self):
         rows = json.loads(
-            run("bench", MODEL, "--no-kv-cache", "-d", "200", "-r", "1", "--json").stdout)
+            run("bench", MODEL, "--no-kv-cache", "-d", "2000", "-r", "2", "--json").stdout)
         self.assertEqual([row["kv_cache"] for row in rows], [True, False])
         self.assertGreater(rows[0]["tokens_per_second"], 2 * rows[1]["tokens_per_second"])
 
