@@ -22,7 +22,7 @@
 //             runs, the first always starts.
 //   priority  A waiting sequence preempts running ones of lower priority for its room. Every 64th
 //             step the one that has waited longest, at least so long, takes its turn as if it were
-//             of the best priority, so each waiting one starts within 64 x their number.
+//             of the best priority: of n that wait each starts within about 64 n steps.
 //   protected A sequence that was preempted most_preemptions times is never preempted again. It
 //             starts only if all protected ones can reach their full length side by side, so they
 //             never wait for each other, and the rest can be preempted for them.
