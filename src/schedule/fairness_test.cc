@@ -122,6 +122,24 @@ TEST_F(Fairness, ATenantWithOneRequestIsNotStarvedByOneWithAHundred) {
   }
 }
 
+TEST_F(Fairness, ALargeRequestIsNotPassedByAStreamOfSmallOnes) {
+  Start(16, 16);
+  uint64_t large = 0;
+  for (uint32_t i = 0; i < 600 && simulator_->step() < 60 &&
+                       (large == 0 || simulator_->record(large).first_part == 0);
+       ++i) {
+    while (simulator_->num_live() < 10)
+      simulator_->Add({.prompt = Prompt(16, i++), .num_answer = 20});
+    if (simulator_->step() == 10)
+      large = simulator_->Add({.prompt = Prompt(200, 999), .num_answer = 1});
+    RunSteps(1);
+  }
+  // Before its turn in step 64: when those that ran have ended.
+  EXPECT_GT(simulator_->record(large).first_part, 0u);
+  EXPECT_LE(simulator_->step(), 55u);
+  Drain();
+}
+
 // SCH-12: of places too.
 TEST_F(Fairness, TheLastPlaceIsForATenantThatHasNone) {
   Start(16, 256, {.max_running = 8});

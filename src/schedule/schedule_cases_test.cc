@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "cache/kv_need.h"
 #include "schedule/simulator.h"
@@ -161,6 +162,7 @@ TEST(ScheduleCases, TwiceTheDemandOfThePoolKeepsItsSpeedAndPreemptsEachAFewTimes
   uint64_t fitting_preemptions, preemptions;
   const double fitting = tokens_per_time(30 * 12, &fitting_preemptions);
   const double half = tokens_per_time(30 * 5, &preemptions);
+  RecordProperty("part_of_the_speed_that_fits", std::to_string(half / fitting));
   EXPECT_EQ(fitting_preemptions, 0u);
   EXPECT_GT(preemptions, 10u);
   EXPECT_GE(half, 0.6 * fitting);
