@@ -22,6 +22,10 @@
 //     with them at the page where the run ends, in the middle of a split as well, because a state
 //     is kept as it is while a split is in progress (sums by lane).
 //
+// Where pages are sealed, all rows of an item read each of its pages in the same form: they have
+// positions of one page, or the item is one of a run, whose pages lie before all readers' recent
+// ones [attention.plan.1].
+//
 // Not here: the bytes of q, k, v (kernels.h); who holds pages (cache/). One plan serves all layers
 // of a layer group.
 //
