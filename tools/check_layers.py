@@ -26,10 +26,11 @@ LAYERS = {
     "attention": "base codec",
     "linear": "base",
     "cache": "base codec",
+    "schedule": "base cache",
     "text": "base",
     "model": "base codec attention linear text",
-    "engine": "base codec attention linear cache text model",
-    "cli": "base codec attention linear cache text model engine",
+    "engine": "base codec attention linear cache schedule text model",
+    "cli": "base codec attention linear cache schedule text model engine",
 }
 LAYERS = {layer: set(below.split()) for layer, below in LAYERS.items()}
 

@@ -29,6 +29,12 @@ uint32_t FreeIds::TakeLowest() {
   for (size_t level = levels_.size(); level-- > 0;)
     word = word * 64 + static_cast<uint64_t>(std::countr_one(levels_[level][word]));
   const auto id = static_cast<uint32_t>(word);
+  Take(id);
+  return id;
+}
+
+void FreeIds::Take(uint32_t id) {
+  QUIRE_CHECK(is_free(id));
   uint64_t bit = id;
   for (std::vector<uint64_t>& words : levels_) {
     uint64_t& bits = words[bit / 64];
@@ -37,7 +43,6 @@ uint32_t FreeIds::TakeLowest() {
     bit /= 64;
   }
   --num_free_;
-  return id;
 }
 
 void FreeIds::GiveBack(uint32_t id) {

@@ -22,6 +22,9 @@ class FreeIds {
   // The lowest free id, now taken. Requires: num_free() > 0.
   uint32_t TakeLowest();
 
+  // Requires: the id is free.
+  void Take(uint32_t id);
+
   // Requires: the id is taken.
   void GiveBack(uint32_t id);
 

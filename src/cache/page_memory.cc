@@ -50,6 +50,7 @@ void PageMemory::BeginUse(PageId id) {
   QUIRE_CHECK(id < num_pages_);
   for (size_t e = FirstExtent(id); e <= LastExtent(id); ++e) {
     ++extents_[e].num_in_use;
+    extents_[e].is_aging = false;
     if (extents_[e].committed) continue;
     extents_[e].committed = true;
     committed_bytes_ += ExtentBytes(e);
@@ -66,23 +67,29 @@ void PageMemory::EndUse(PageId id) {
   --num_in_use_;
 }
 
-size_t PageMemory::ReleaseIdle() {
+size_t PageMemory::ReleaseIdle(uint32_t now_s, uint32_t idle_s) {
   size_t released = 0;
   for (size_t e = 0; e < extents_.size(); ++e) {
-    if (!extents_[e].committed || extents_[e].num_in_use > 0) continue;
+    Extent& extent = extents_[e];
+    if (!extent.committed || extent.num_in_use > 0) continue;
+    if (!extent.is_aging) {
+      extent.is_aging = true;
+      extent.idle_since_s = now_s;
+    }
+    if (now_s - extent.idle_since_s < idle_s) continue;
     range_.Release(e * kExtentBytes, ExtentBytes(e));
-    extents_[e].committed = false;
+    extent.committed = extent.is_aging = false;
     released += ExtentBytes(e);
   }
   committed_bytes_ -= released;
   return released;
 }
 
-Status PageMemory::CheckInvariants(std::span<const uint32_t> num_holds) const {
+Status PageMemory::CheckInvariants(const std::vector<bool>& page_in_use) const {
   std::vector<uint32_t> num_in_use(extents_.size(), 0);
   size_t num_pages_in_use = 0;
   for (PageId id = 0; id < num_pages_; ++id) {
-    if (num_holds[id] == 0) continue;
+    if (!page_in_use[id]) continue;
     ++num_pages_in_use;
     for (size_t e = FirstExtent(id); e <= LastExtent(id); ++e) ++num_in_use[e];
   }

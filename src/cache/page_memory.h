@@ -18,7 +18,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "base/memory.h"
@@ -50,9 +49,10 @@ class PageMemory {
   void BeginUse(PageId id);
   void EndUse(PageId id);
 
-  // Gives every committed extent without a page in use back to the system, which reads as zero
-  // after, and returns how many bytes that were. When to do so is the caller's choice.
-  size_t ReleaseIdle();
+  // Gives every committed extent back to the system that has had no page in use for `idle_s`
+  // seconds, and returns how many bytes that were; it reads as zero after. `now_s` is any clock
+  // that does not go back; an extent is idle from the first call after its last page's end on.
+  size_t ReleaseIdle(uint32_t now_s, uint32_t idle_s);
 
   size_t page_bytes() const { return page_bytes_; }
   size_t page_stride() const { return page_stride_; }
@@ -62,13 +62,15 @@ class PageMemory {
   // The part of committed_bytes() that no page in use covers.
   size_t slack_bytes() const { return committed_bytes_ - num_in_use_ * page_stride_; }
 
-  // kInternal with the invariant's id if one is broken. Page i is in use if num_holds[i] > 0.
-  Status CheckInvariants(std::span<const uint32_t> num_holds) const;
+  // kInternal with the invariant's id if one is broken.
+  Status CheckInvariants(const std::vector<bool>& page_in_use) const;
 
  private:
   struct Extent {
     uint32_t num_in_use = 0;
     bool committed = false;
+    bool is_aging = false;  // idle_since_s counts
+    uint32_t idle_since_s = 0;
   };
 
   PageMemory() = default;

@@ -57,13 +57,14 @@ TEST(PageMemory, ExtentsWithoutAPageInUseGoBackAndReadAsZero) {
     std::memset(memory.Address(id), 1, memory.page_bytes());
   }
   const size_t committed_full = memory.committed_bytes();
-  EXPECT_EQ(memory.ReleaseIdle(), 0u);
+  EXPECT_EQ(memory.ReleaseIdle(0, 0), 0u);
   for (PageId id = 0; id < memory.num_pages(); ++id)
     if (id != 5) memory.EndUse(id);
   EXPECT_EQ(memory.committed_bytes(), committed_full);  // slack until it is given back
   EXPECT_EQ(memory.slack_bytes(), committed_full - memory.page_stride());
 
-  EXPECT_EQ(memory.ReleaseIdle(), committed_full - 2 * kExtent);  // page 5 crosses into extent 3
+  EXPECT_EQ(memory.ReleaseIdle(0, 0),
+            committed_full - 2 * kExtent);  // page 5 crosses into extent 3
   EXPECT_EQ(memory.committed_bytes(), 2 * kExtent);
   EXPECT_LE(ResidentBytes(memory), 2 * kExtent);
   for (size_t i = 0; i < memory.page_bytes(); ++i)
@@ -71,9 +72,9 @@ TEST(PageMemory, ExtentsWithoutAPageInUseGoBackAndReadAsZero) {
   EXPECT_EQ(memory.Address(0)[0], std::byte{0});
 
   memory.EndUse(5);
-  EXPECT_EQ(memory.ReleaseIdle(), 2 * kExtent);
+  EXPECT_EQ(memory.ReleaseIdle(0, 0), 2 * kExtent);
   EXPECT_EQ(memory.committed_bytes(), 0u);
-  EXPECT_EQ(memory.ReleaseIdle(), 0u);
+  EXPECT_EQ(memory.ReleaseIdle(0, 0), 0u);
 }
 
 TEST(PageMemory, PagesAreAlignedApartAndFollowedBy64ReadableBytes) {
@@ -111,24 +112,24 @@ TEST(PageMemory, CountsEqualACountFromScratchUnderRandomUse) {
     // From many pages an extent to many extents a page.
     const size_t page_bytes = size_t{1} << (12 + random() % 11);
     PageMemory memory = Memory(page_bytes + random() % 9000, 24 * kMiB);
-    std::vector<uint32_t> num_holds(memory.num_pages(), 0);
+    std::vector<bool> in_use(memory.num_pages());
     for (int step = 0; step < 300; ++step) {
       const PageId id = random() % memory.num_pages();
       if (random() % 16 == 0) {
         const size_t committed = memory.committed_bytes();
-        const size_t released = memory.ReleaseIdle();
+        const size_t released = memory.ReleaseIdle(0, 0);
         ASSERT_EQ(memory.committed_bytes(), committed - released);
-      } else if (num_holds[id] == 0) {
+      } else if (!in_use[id]) {
         memory.BeginUse(id);
-        num_holds[id] = 1;
+        in_use[id] = true;
       } else {
         memory.EndUse(id);
-        num_holds[id] = 0;
+        in_use[id] = false;
       }
-      const Status status = memory.CheckInvariants(num_holds);
+      const Status status = memory.CheckInvariants(in_use);
       ASSERT_TRUE(status.ok()) << status.message() << " seed " << seed << " step " << step;
       size_t used_bytes = 0;
-      for (uint32_t holds : num_holds) used_bytes += holds * memory.page_stride();
+      for (const bool is_used : in_use) used_bytes += is_used ? memory.page_stride() : 0;
       ASSERT_EQ(memory.slack_bytes() + used_bytes, memory.committed_bytes());
     }
   }

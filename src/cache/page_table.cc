@@ -1,5 +1,6 @@
 #include "cache/page_table.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -8,102 +9,130 @@
 
 namespace quire {
 
-PageTable::PageTable(PagePool* pool, uint32_t page_size, uint32_t max_length)
-    : pool_(pool), page_size_(page_size) {
-  QUIRE_CHECK(pool != nullptr && page_size > 0);
-  // One entry more: the copy of a page is at the end for a moment.
-  pages_.reserve(NumPagesFor(max_length) + size_t{1});
-  addresses_.reserve(NumPagesFor(max_length));
+PageTable::PageTable(PagePool* pool, const KvShape* shape, uint32_t group, uint32_t max_length)
+    : pool_(pool), shape_(shape), group_(group) {
+  const uint32_t num_pages = shape->NumPages(max_length);
+  open_.reserve(num_pages);
+  open_bytes_.reserve(num_pages);
+  sealed_.reserve(num_pages);
+  sealed_bytes_.reserve(num_pages);
 }
 
-PageTable::PageTable(PageTable&& other) noexcept
-    : pool_(other.pool_),
-      page_size_(other.page_size_),
-      length_(std::exchange(other.length_, 0)),
-      pages_(std::exchange(other.pages_, {})),
-      addresses_(std::exchange(other.addresses_, {})) {}
-
-PageTable& PageTable::operator=(PageTable&& other) noexcept {
-  if (this == &other) return *this;
-  pool_ = other.pool_;
-  page_size_ = other.page_size_;
-  length_ = std::exchange(other.length_, 0);
-  pages_ = std::exchange(other.pages_, {});
-  addresses_ = std::exchange(other.addresses_, {});
-  return *this;
+size_t PageTable::BytesNeeded(uint32_t length, uint32_t end) const {
+  if (end <= length) return 0;
+  const uint32_t page = length / shape_->page_size;
+  uint64_t num_open = shape_->NumPages(end) - shape_->NumPages(length);
+  if (has_open(page) && open_[page].is_shared()) ++num_open;
+  uint64_t num_sealed = 0;
+  for (uint32_t full = page; full < end / shape_->page_size; ++full)
+    num_sealed += group().Seals(full) ? 1 : 0;
+  return num_open * pool_->stride(OpenClass(group_)) +
+         num_sealed * pool_->stride(SealedClass(group_));
 }
 
-uint32_t PageTable::NumPagesFor(uint32_t length) const {
-  return length == 0 ? 0 : (length - 1) / page_size_ + 1;
-}
-
-uint32_t PageTable::NumSharedPages(uint32_t first_page, uint32_t end_page) const {
-  uint32_t num_shared = 0;
-  for (uint32_t i = first_page; i < end_page; ++i) num_shared += pages_[i].is_shared() ? 1 : 0;
-  return num_shared;
-}
-
-uint32_t PageTable::PagesNeeded(uint32_t length) const {
-  if (length <= length_) return 0;
-  return NumPagesFor(length) - num_pages() + NumSharedPages(length_ / page_size_, num_pages());
-}
-
-Status PageTable::Reserve(uint32_t length) {
-  if (length <= length_) return OkStatus();
-  QUIRE_RETURN_IF_ERROR(Take(NumPagesFor(length) - num_pages(), length_ / page_size_, num_pages()));
-  length_ = length;
-  return OkStatus();
-}
-
-Status PageTable::MakeWritable(uint32_t begin, uint32_t end) {
-  QUIRE_CHECK(begin <= end && end <= length_);
-  if (begin == end) return OkStatus();
-  return Take(0, begin / page_size_, NumPagesFor(end));
-}
-
-Status PageTable::Take(uint32_t num_new, uint32_t first_page, uint32_t end_page) {
-  const uint32_t num_copies = NumSharedPages(first_page, end_page);
-  QUIRE_RETURN_IF_ERROR(pool_->Allocate(num_new + num_copies, &pages_));
-  // The last num_copies entries replace the shared pages.
-  for (uint32_t i = first_page; i < end_page; ++i) {
-    if (!pages_[i].is_shared()) continue;
-    std::memcpy(pages_.back().address(), pages_[i].address(), pool_->page_bytes());
-    pages_[i] = std::move(pages_.back());
-    pages_.pop_back();
-    addresses_[i] = pages_[i].address();
+void PageTable::Grow(uint32_t length, uint32_t end) {
+  if (end <= length) return;
+  const uint32_t page = length / shape_->page_size;
+  if (has_open(page) && open_[page].is_shared()) {
+    PageRef copy = pool_->Take(OpenClass(group_));
+    std::memcpy(copy.address(), open_[page].address(), group().open_page_bytes);
+    open_[page] = std::move(copy);
+    RefreshAddress(page);
   }
-  for (size_t i = addresses_.size(); i < pages_.size(); ++i)
-    addresses_.push_back(pages_[i].address());
-  return OkStatus();
+  while (num_pages() < shape_->NumPages(end)) Adopt(pool_->Take(OpenClass(group_)), PageRef());
+  for (uint32_t full = page; full < end / shape_->page_size; ++full) {
+    if (!group().Seals(full)) continue;
+    sealed_[full] = pool_->Take(SealedClass(group_));
+    RefreshAddress(full);
+  }
 }
 
-void PageTable::Truncate(uint32_t length) {
-  QUIRE_CHECK(length <= length_);
-  length_ = length;
-  const uint32_t num_kept = NumPagesFor(length);
-  while (pages_.size() > num_kept) pages_.pop_back();
-  addresses_.resize(num_kept);
+void PageTable::SkipTo(uint32_t page) {
+  QUIRE_CHECK(num_pages() == 0);
+  first_page_ = page;
+  open_.resize(page);
+  sealed_.resize(page);
+  open_bytes_.resize(page);
+  sealed_bytes_.resize(page);
 }
 
-PageTable PageTable::Fork() const {
-  PageTable fork(pool_, page_size_);
-  fork.pages_.reserve(pages_.capacity());
-  fork.addresses_.reserve(addresses_.capacity());
-  for (const PageRef& page : pages_) fork.pages_.push_back(page.Share());
-  fork.addresses_.assign(addresses_.begin(), addresses_.end());
-  fork.length_ = length_;
+void PageTable::Adopt(PageRef open, PageRef sealed) {
+  open_.push_back(std::move(open));
+  sealed_.push_back(std::move(sealed));
+  open_bytes_.push_back(nullptr);
+  sealed_bytes_.push_back(nullptr);
+  RefreshAddress(num_pages() - 1);
+}
+
+void PageTable::RefreshAddress(uint32_t page) {
+  open_bytes_[page] = open_[page] ? open_[page].address() : nullptr;
+  sealed_bytes_[page] = sealed_[page] ? sealed_[page].address() : nullptr;
+}
+
+void PageTable::Settle(uint32_t length, uint32_t next) {
+  const uint32_t page_size = shape_->page_size;
+  while (num_pages() > shape_->NumPages(length)) {
+    open_.pop_back();
+    sealed_.pop_back();
+    open_bytes_.pop_back();
+    sealed_bytes_.pop_back();
+  }
+  first_page_ = std::min(first_page_, num_pages());
+  const uint32_t first = std::min(group().FirstPage(next, page_size), num_pages());
+  for (; first_page_ < first; ++first_page_) {
+    open_[first_page_].Reset();
+    sealed_[first_page_].Reset();
+    RefreshAddress(first_page_);
+  }
+  if (!group().has_sealed()) return;
+  // A page that is not full any more has no sealed form; a full one may have no open one.
+  const uint32_t at = length / page_size;
+  if (at < num_pages() && sealed_[at]) {
+    sealed_[at].Reset();
+    RefreshAddress(at);
+  }
+  const uint32_t first_sealed = std::max(first_page_, group().sink_pages);
+  for (uint32_t page = at; page-- > first_sealed;) {  // back to what was settled before
+    if (group().StaysOpen(page, next / page_size)) continue;
+    if (!open_[page]) break;
+    open_[page].Reset();
+    RefreshAddress(page);
+  }
+}
+
+PageTable PageTable::Fork(uint32_t max_length) const {
+  PageTable fork(pool_, shape_, group_, max_length);
+  const auto share = [](const PageRef& page) { return page ? page.Share() : PageRef(); };
+  fork.SkipTo(first_page_);
+  for (uint32_t page = first_page_; page < num_pages(); ++page)
+    fork.Adopt(share(open_[page]), share(sealed_[page]));
   return fork;
 }
 
-Status PageTable::CheckInvariants() const {
-  if (num_pages() != NumPagesFor(length_))
-    return Internal("[cache.table.1] {} tokens in {} pages of {}", length_, num_pages(),
-                    page_size_);
-  if (addresses_.size() != pages_.size())
-    return Internal("[cache.table.2] {} pages, {} addresses", pages_.size(), addresses_.size());
-  for (uint32_t i = 0; i < num_pages(); ++i)
-    if (!pages_[i] || addresses_[i] != pages_[i].address())
-      return Internal("[cache.table.2] entry {} names another page than the view", i);
+KvView PageTable::view() const {
+  return {.pages = open_bytes_.data(),
+          .sealed = group().has_sealed() ? sealed_bytes_.data() : nullptr,
+          .num_pages = num_pages()};
+}
+
+Status PageTable::CheckInvariants(uint32_t length, uint32_t next) const {
+  const uint32_t page_size = shape_->page_size;
+  const uint32_t at = length / page_size, first = group().FirstPage(next, page_size);
+  if (num_pages() != shape_->NumPages(length))
+    return Internal("[cache.table.1] {} tokens in {} pages of {}", length, num_pages(), page_size);
+  for (uint32_t page = 0; page < num_pages(); ++page) {
+    const bool is_full = page < at, is_seen = page >= first;
+    const bool wants_open = is_seen && (!is_full || group().StaysOpen(page, next / page_size));
+    const bool wants_sealed = is_seen && is_full && group().Seals(page);
+    if (static_cast<bool>(open_[page]) != wants_open ||
+        static_cast<bool>(sealed_[page]) != wants_sealed)
+      return Internal("[cache.table.1] page {} of {} tokens: open {}, sealed {}; needed {}, {}",
+                      page, length, static_cast<bool>(open_[page]),
+                      static_cast<bool>(sealed_[page]), wants_open, wants_sealed);
+    if (open_bytes_[page] != (wants_open ? open_[page].address() : nullptr) ||
+        sealed_bytes_[page] != (wants_sealed ? sealed_[page].address() : nullptr))
+      return Internal("[cache.table.2] entry {} names another page than the view", page);
+  }
   return OkStatus();
 }
 

@@ -1,20 +1,22 @@
-// The pages of one sequence, in token order: page i holds tokens [i P, (i + 1) P), P = page_size.
+// The pages of one sequence in one layer group, in token order: page i holds tokens [i P, (i+1) P),
+// P = page_size, open, sealed, or in both forms (cache/kv_shape.h says when). In a window group the
+// pages that the next position does not see are gone.
 //
-// A table grows (Reserve), is cut (Truncate) and forks (Fork); it owns its holds on the pages.
-// It never writes a token: kernels do, through view(). A page that another table holds too is
-// copied before this table may write it.
+// A table grows, settles after a step, shrinks and forks; it owns its uses of the pages. It never
+// writes a token: kernels do, through view(). A page that somebody else holds too is copied before
+// this table may write it.
 //
-// Not here: who is preempted when pages run out (the engine), which prefixes are known (later:
-// the prefix tree), where a value lies in a page (base/kv_layout.h).
+// Not here: lengths, the budget and the prefix tree (cache/sequence_pages.h); where a value lies in
+// a page (base/kv_layout.h).
 //
 // Threading: not thread-safe; owned by the engine thread. Between two changes any thread may use
 // the view.
 //
-// Invariants (CheckInvariants(), page_table_test.cc):
-//   [cache.table.1] A table of n tokens holds exactly ceil(n / P) pages.
-//   [cache.table.2] view() names the held pages, in order.
-//   [cache.table.3] After Reserve or MakeWritable, no other holds a page of the range it was for.
-//   [cache.table.4] A failed call changes nothing; no call writes a page that another table holds.
+// Invariants (CheckInvariants(), page_table_test.cc), for a table of n tokens between two steps:
+//   [cache.table.1] It has the pages from the first that position n sees to the last with a token,
+//                   each in the forms that queries from n on read, and no others.
+//   [cache.table.2] view() names the held pages.
+//   [cache.table.3] After Grow(n, end), nobody else holds the open pages of tokens [n, end).
 #pragma once
 
 #include <cstdint>
@@ -22,64 +24,67 @@
 
 #include "base/kv_view.h"
 #include "base/status.h"
+#include "cache/kv_shape.h"
 #include "cache/page_pool.h"
 
 namespace quire {
 
 class PageTable {
  public:
-  // An empty table over `pool`, which must outlive it. Requires: page_size > 0. Space for the
-  // entries of `max_length` tokens is taken now, so that growing up to there allocates nothing;
-  // pages are taken by Reserve alone.
-  PageTable(PagePool* pool, uint32_t page_size, uint32_t max_length = 0);
+  // The table of group `group` of `shape`; both must outlive it. Space for the entries of
+  // `max_length` tokens is taken now, so that growing up to there allocates nothing.
+  PageTable(PagePool* pool, const KvShape* shape, uint32_t group, uint32_t max_length);
 
-  // A moved-from table is empty.
-  PageTable(PageTable&& other) noexcept;
-  PageTable& operator=(PageTable&& other) noexcept;
+  PageTable(PageTable&&) = default;
+  PageTable& operator=(PageTable&&) = default;
 
-  // Makes length() at least `length`: the slots of tokens [old length, length) are there and may
-  // be written. Takes the missing pages, and one more to copy the last page if it has free slots
-  // and another table holds it too. All or nothing: kResourceExhausted if the pool has too few.
-  Status Reserve(uint32_t length);
+  // What Grow(length, end) takes of the budget: open pages for the tokens [length, end), one to
+  // copy a shared page into, and the sealed pages of those that become full.
+  size_t BytesNeeded(uint32_t length, uint32_t end) const;
+  // Requires: those bytes are free; length tokens are there; length <= end.
+  void Grow(uint32_t length, uint32_t end);
 
-  // Makes the slots of tokens [begin, end) writable: copies those of their pages that others hold
-  // too. For tokens that are there already; Reserve does it for new ones. All or nothing, as
-  // above. Requires: begin <= end <= length().
-  Status MakeWritable(uint32_t begin, uint32_t end);
+  // After the step that computed tokens up to `length`, or in place of it if nothing was written:
+  // gives back the pages behind `length`, the open forms that nobody will read and, in window
+  // groups, what the next position, `next`, does not see. next = length, or length - 1 for a prompt
+  // that was cached whole.
+  void Settle(uint32_t length, uint32_t next);
 
-  // Cuts to the first `length` tokens and gives back the pages behind. Requires: <= length().
-  void Truncate(uint32_t length);
+  // For tables that begin with pages of others: the first page that there will be (requires an
+  // empty table), and the next page, in one form or both.
+  void SkipTo(uint32_t page);
+  void Adopt(PageRef open, PageRef sealed);
 
-  // A second table over the same tokens. Takes no page: all are shared, and a partial last page is
-  // copied by whichever of the two writes it first.
-  PageTable Fork() const;
+  // A second table over the same pages.
+  PageTable Fork(uint32_t max_length) const;
 
-  // Tokens that have a slot.
-  uint32_t length() const { return length_; }
-  uint32_t page_size() const { return page_size_; }
-  uint32_t num_pages() const { return static_cast<uint32_t>(pages_.size()); }
-  // Pages that Reserve(length) would take now, copies included.
-  uint32_t PagesNeeded(uint32_t length) const;
-  const PageRef& page(uint32_t index) const { return pages_[index]; }
+  uint32_t num_pages() const { return static_cast<uint32_t>(open_.size()); }
+  uint32_t first_page() const { return first_page_; }  // none before it
+  // A form of a page; empty if it is not held in that form.
+  PageRef& open(uint32_t page) { return open_[page]; }
+  PageRef& sealed(uint32_t page) { return sealed_[page]; }
+  const PageRef& open(uint32_t page) const { return open_[page]; }
+  const PageRef& sealed(uint32_t page) const { return sealed_[page]; }
+  bool has_open(uint32_t page) const { return page < num_pages() && open_[page]; }
+  // After a form was replaced by another page with the same bytes.
+  void RefreshAddress(uint32_t page);
 
   // Valid until the next change of this table (moving it is none).
-  KvView view() const { return {.pages = addresses_.data(), .num_pages = num_pages()}; }
+  KvView view() const;
 
-  // kInternal with the invariant's id if one is broken.
-  Status CheckInvariants() const;
+  // Of a table of `length` tokens whose next query is at position `next`. kInternal with the
+  // invariant's id if one is broken.
+  Status CheckInvariants(uint32_t length, uint32_t next) const;
 
  private:
-  uint32_t NumPagesFor(uint32_t length) const;
-  uint32_t NumSharedPages(uint32_t first_page, uint32_t end_page) const;
-  // Takes pages for `num_new` new entries and for private copies of the shared pages of
-  // [first_page, end_page).
-  Status Take(uint32_t num_new, uint32_t first_page, uint32_t end_page);
+  const KvGroupShape& group() const { return shape_->groups[group_]; }
 
   PagePool* pool_;
-  uint32_t page_size_;
-  uint32_t length_ = 0;
-  std::vector<PageRef> pages_;
-  std::vector<std::byte*> addresses_;  // of pages_, as kernels read them
+  const KvShape* shape_;
+  uint32_t group_;
+  uint32_t first_page_ = 0;
+  std::vector<PageRef> open_, sealed_;                 // [num_pages]
+  std::vector<std::byte*> open_bytes_, sealed_bytes_;  // of them, as kernels read them
 };
 
 }  // namespace quire

@@ -1,11 +1,9 @@
+// WIN-07, WIN-09, CAC-02 and what cache/page_table.h promises: tables without tree and budget.
 #include "cache/page_table.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstring>
-#include <memory>
-#include <random>
 #include <utility>
 
 #include "base/allocation_count.h"
@@ -13,294 +11,285 @@
 namespace quire {
 namespace {
 
-// In these tests a token's K and V are one number: slot i of a page is its i-th uint64_t.
-std::unique_ptr<PagePool> Pool(uint32_t num_pages, uint32_t page_size) {
-  const size_t page_bytes = page_size * sizeof(uint64_t);
-  auto pool = PagePool::Create({.page_bytes = page_bytes,
-                                .budget_bytes = num_pages * PageStride(page_bytes),
-                                .fill_with_nan = true});
-  EXPECT_TRUE(pool.ok()) << pool.status().message();
-  return std::move(pool).value();
-}
+constexpr uint32_t kPageSize = 16;
+constexpr size_t kOpen = 4096, kSealed = 1000;
 
-std::byte* Slot(const PageTable& table, uint32_t token) {
-  return table.view().pages[token / table.page_size()] +
-         token % table.page_size() * sizeof(uint64_t);
-}
-void Write(const PageTable& table, uint32_t token, uint64_t value) {
-  std::memcpy(Slot(table, token), &value, sizeof value);
-}
-uint64_t Read(const PageTable& table, uint32_t token) {
-  uint64_t value;
-  std::memcpy(&value, Slot(table, token), sizeof value);
-  return value;
-}
-// Grows to `length` and writes first_value, first_value + 1, ... into the new slots.
-void Append(PageTable& table, uint32_t length, uint64_t first_value) {
-  const uint32_t begin = table.length();
-  const Status status = table.Reserve(length);
-  ASSERT_TRUE(status.ok()) << status.message();
-  for (uint32_t token = begin; token < length; ++token)
-    Write(table, token, first_value + token - begin);
-}
+struct Fixture {
+  explicit Fixture(const KvGroupShape& group, uint32_t num_units = 64) {
+    shape.page_size = kPageSize;
+    shape.groups = {group};
+    pool = PagePool::Create({.page_bytes = PageBytesByClass(shape),
+                             .budget_bytes = num_units * size_t{4096},
+                             .fill_with_nan = true})
+               .value();
+  }
+  PageTable Table(uint32_t max_length = 1024) { return {pool.get(), &shape, 0, max_length}; }
+  // A step: its pages, then its end.
+  void Step(PageTable& table, uint32_t begin, uint32_t end) {
+    const size_t held = pool->held_bytes(), bytes = table.BytesNeeded(begin, end);
+    ASSERT_LE(bytes, pool->free_bytes());
+    table.Grow(begin, end);
+    EXPECT_EQ(pool->held_bytes() - held, bytes) << begin << " to " << end;
+    table.Settle(end, end);
+    Check(table, end);
+  }
+  void Check(const PageTable& table, uint32_t length) {
+    const Status status = table.CheckInvariants(length, length);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  KvShape shape;
+  std::unique_ptr<PagePool> pool;
+};
 
-// CAC-02.
-TEST(PageTable, ALengthThatIsAMultipleOfThePageHasNoEmptyLastPage) {
-  auto pool = Pool(4, 16);
-  PageTable table(pool.get(), 16);
-  EXPECT_EQ(table.view().num_pages, 0u);
-  ASSERT_TRUE(table.Reserve(32).ok());
+constexpr KvGroupShape kF16 = {.open_page_bytes = kOpen};
+constexpr KvGroupShape kSink = {
+    .open_page_bytes = kOpen, .sealed_page_bytes = kSealed, .sink_pages = 1};
+
+std::vector<bool> Held(const PageTable& table, bool open) {
+  std::vector<bool> held;
+  for (uint32_t page = 0; page < table.num_pages(); ++page)
+    held.push_back(static_cast<bool>(open ? table.open(page) : table.sealed(page)));
+  return held;
+}
+using Bools = std::vector<bool>;
+
+// CAC-02: page 16; 32 tokens, then one more, then none.
+TEST(PageTable, TheLastPageIsFullBeforeANewOneIsTaken) {
+  Fixture f(kF16);
+  PageTable table = f.Table();
+  EXPECT_EQ(table.BytesNeeded(0, 0), 0u);
+  f.Step(table, 0, 32);
   EXPECT_EQ(table.num_pages(), 2u);
-  ASSERT_TRUE(table.Reserve(33).ok());
+  f.Step(table, 32, 33);
   EXPECT_EQ(table.num_pages(), 3u);
-  table.Truncate(32);
+  f.Step(table, 33, 48);
+  EXPECT_EQ(table.num_pages(), 3u);
+  table.Settle(32, 32);
   EXPECT_EQ(table.num_pages(), 2u);
-  table.Truncate(0);
+  table.Settle(0, 0);
   EXPECT_EQ(table.num_pages(), 0u);
-  EXPECT_EQ(pool->num_held(), 0u);
-  EXPECT_TRUE(table.CheckInvariants().ok());
+  EXPECT_EQ(f.pool->held_bytes(), 0u);
 }
 
-// CAC-04.
-TEST(PageTable, FailedReserveTakesNothing) {
-  auto pool = Pool(5, 16);
-  PageTable table(pool.get(), 16);
-  Append(table, 20, 100);
-  const PageId first = table.page(0).id();
-  EXPECT_EQ(table.PagesNeeded(112), 5u);
-  const Status status = table.Reserve(112);
-  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
-  EXPECT_EQ(status.message(), "need 5 pages, 3 of 5 free: shorten the text or raise --kv-memory");
-  EXPECT_EQ(table.length(), 20u);
-  EXPECT_EQ(table.num_pages(), 2u);
-  EXPECT_EQ(table.page(0).id(), first);
-  EXPECT_EQ(pool->num_free(), 3u);
-  EXPECT_EQ(Read(table, 19), 119u);
-  EXPECT_FALSE(table.Reserve(~0u).ok());
-  EXPECT_EQ(pool->num_free(), 3u);
-}
-
-TEST(PageTable, ReserveNeverShrinks) {
-  auto pool = Pool(4, 16);
-  PageTable table(pool.get(), 16);
-  ASSERT_TRUE(table.Reserve(40).ok());
-  ASSERT_TRUE(table.Reserve(8).ok());
-  EXPECT_EQ(table.length(), 40u);
-  EXPECT_EQ(table.PagesNeeded(8), 0u);
-}
-
-// CAC-05: seven forks of 40 tokens share three pages; only two of them get a page to write to.
-TEST(PageTable, ForksShareEveryPageUntilOneWrites) {
-  auto pool = Pool(5, 16);
-  PageTable table(pool.get(), 16);
-  Append(table, 40, 0);
-  std::vector<PageTable> forks;
-  for (int i = 0; i < 7; ++i) forks.push_back(table.Fork());
-  EXPECT_EQ(pool->num_held(), 3u);
-
-  Append(forks[0], 41, 1000);
-  Append(forks[1], 41, 2000);
-  EXPECT_EQ(forks[2].PagesNeeded(41), 1u);
-  EXPECT_FALSE(forks[2].Reserve(41).ok());
-  EXPECT_EQ(forks[2].length(), 40u);
-  EXPECT_EQ(pool->num_held(), 5u);
-  EXPECT_EQ(Read(forks[0], 40), 1000u);
-  EXPECT_EQ(Read(forks[1], 40), 2000u);
-  for (uint32_t token = 0; token < 40; ++token)
-    for (const PageTable& fork : forks) ASSERT_EQ(Read(fork, token), token);
-  EXPECT_EQ(forks[0].page(1).id(), table.page(1).id());
-  EXPECT_NE(forks[0].page(2).id(), table.page(2).id());
-
-  forks.clear();
-  EXPECT_EQ(table.PagesNeeded(41), 0u);  // the last holder writes in place
-  EXPECT_EQ(pool->num_held(), 3u);
-}
-
-TEST(PageTable, AForkAtAPageBorderNeedsNoCopy) {
-  auto pool = Pool(4, 16);
-  PageTable table(pool.get(), 16);
-  Append(table, 32, 0);
-  PageTable fork = table.Fork();
-  EXPECT_EQ(fork.PagesNeeded(33), 1u);
-  Append(fork, 33, 500);
-  EXPECT_EQ(fork.page(1).id(), table.page(1).id());
-}
-
-// A prompt that is cached whole still computes its last token, without writing a shared page.
-TEST(PageTable, ATokenOfASharedPageIsWrittenIntoACopy) {
-  auto pool = Pool(4, 16);
-  PageTable table(pool.get(), 16);
-  Append(table, 32, 0);
-  PageTable fork = table.Fork();
-  fork.Truncate(31);
-  Append(fork, 32, 900);
-  EXPECT_EQ(Read(table, 31), 31u);
-  EXPECT_EQ(Read(fork, 31), 900u);
-  EXPECT_EQ(Read(fork, 30), 30u);
-
-  PageTable second = table.Fork();
-  ASSERT_TRUE(second.MakeWritable(0, 1).ok());
-  Write(second, 0, 700);
-  EXPECT_EQ(Read(table, 0), 0u);
-  EXPECT_EQ(second.page(1).id(), table.page(1).id());  // not of the range: still shared
-  EXPECT_EQ(pool->num_free(), 0u);
-  EXPECT_FALSE(second.MakeWritable(0, 32).ok());
-  EXPECT_TRUE(second.MakeWritable(16, 16).ok());
-  EXPECT_TRUE(second.MakeWritable(0, 16).ok());  // its own already
-}
-
-TEST(PageTable, AMovedTableIsEmptyAndItsViewGoesAlong) {
-  auto pool = Pool(4, 16);
-  PageTable table(pool.get(), 16);
-  Append(table, 20, 0);
+TEST(PageTable, ViewNamesThePagesAndOnlyThem) {
+  Fixture f(kF16);
+  PageTable table = f.Table();
+  EXPECT_EQ(table.view().num_pages, 0u);
+  f.Step(table, 0, 40);
   const KvView view = table.view();
+  ASSERT_EQ(view.num_pages, 3u);
+  EXPECT_EQ(view.sealed, nullptr);
+  for (uint32_t page = 0; page < 3; ++page) EXPECT_EQ(view.pages[page], table.open(page).address());
   PageTable moved = std::move(table);
-  EXPECT_EQ(moved.view().pages, view.pages);
-  EXPECT_EQ(table.length(), 0u);
-  EXPECT_TRUE(table.CheckInvariants().ok());
-  ASSERT_TRUE(table.Reserve(16).ok());
-  table = std::move(moved);
-  EXPECT_EQ(table.length(), 20u);
-  EXPECT_EQ(pool->num_held(), 2u);
+  EXPECT_EQ(moved.view().pages, view.pages) << "a move is no change";
 }
 
-TEST(PageTable, GrowingUpToTheMostTokensAllocatesNothing) {
-  auto pool = Pool(64, 16);
-  PageTable table(pool.get(), 16, 64 * 16);
-  PageTable fork(pool.get(), 16);
-  Append(table, 8, 0);
-  fork = table.Fork();
-  const uint64_t before = AllocationCount();
-  std::byte* const* pages = table.view().pages;
-  for (uint32_t length = 9; length <= 63 * 16; ++length) {
-    const bool ok = table.Reserve(length).ok();
-    ASSERT_TRUE(ok);
+TEST(PageTable, AStepThatFillsPagesHasBothFormsAndThenTheOnesThatAreRead) {
+  Fixture f(kSink);
+  PageTable table = f.Table();
+  table.Grow(0, 50);
+  EXPECT_EQ(Held(table, true), (Bools{true, true, true, true}));
+  EXPECT_EQ(Held(table, false), (Bools{false, true, true, false}));
+  for (uint32_t page = 0; page < 4; ++page) {
+    EXPECT_NE(table.view().pages[page], nullptr);
+    EXPECT_EQ(table.view().sealed[page] != nullptr, page == 1 || page == 2);
   }
-  table.Truncate(5);
-  EXPECT_EQ(AllocationCount(), before);
-  EXPECT_EQ(table.view().pages, pages);
+  table.Settle(50, 50);
+  EXPECT_EQ(Held(table, true), (Bools{true, false, false, true}));
+  EXPECT_EQ(Held(table, false), (Bools{false, true, true, false}));
+  EXPECT_EQ(table.view().pages[1], nullptr);
+  f.Check(table, 50);
+  f.Step(table, 50, 63);
+  f.Step(table, 63, 64);
+  EXPECT_EQ(Held(table, true), (Bools{true, false, false, false}));
+  EXPECT_EQ(Held(table, false), (Bools{false, true, true, true}));
 }
 
-// The plain model: a page is a shared vector, and its use count is the number of holds.
-struct ModelTable {
-  uint32_t length = 0;
-  std::vector<std::shared_ptr<std::vector<uint64_t>>> pages;
-};
+TEST(PageTable, RecentPagesStayOpenBesideTheirSealedForm) {
+  Fixture f({.open_page_bytes = kOpen, .sealed_page_bytes = kSealed, .recent_pages = 2});
+  PageTable table = f.Table();
+  f.Step(table, 0, 5 * kPageSize);  // the next query is in page 5
+  EXPECT_EQ(Held(table, true), (Bools{false, false, false, true, true}));
+  EXPECT_EQ(Held(table, false), (Bools{true, true, true, true, true}));
+  f.Step(table, 5 * kPageSize, 6 * kPageSize - 1);
+  EXPECT_EQ(Held(table, true), (Bools{false, false, false, true, true, true}));
+  f.Step(table, 6 * kPageSize - 1, 6 * kPageSize);
+  EXPECT_EQ(Held(table, true), (Bools{false, false, false, false, true, true}));
+}
 
-class ModelCheck {
- public:
-  explicit ModelCheck(uint32_t seed)
-      : random_(seed),
-        page_size_(1 + random_() % 5),
-        num_pages_(1 + random_() % 12),
-        pool_(Pool(num_pages_, page_size_)) {
-    tables_.emplace_back(pool_.get(), page_size_);
-    models_.emplace_back();
-  }
-
-  void Step() {
-    const size_t pick = random_() % tables_.size();
-    PageTable& table = tables_[pick];
-    ModelTable& model = models_[pick];
-    const uint32_t operation = random_() % 8;
-    if (operation < 3) {
-      const uint32_t length = random_() % (page_size_ * 6);
-      Change(table, model, model.length, std::max(length, model.length), table.Reserve(length));
-    } else if (operation == 3 && model.length > 0) {
-      const uint32_t begin = random_() % model.length;
-      const uint32_t end = begin + 1 + random_() % (model.length - begin);
-      Change(table, model, begin, end, table.MakeWritable(begin, end));
-    } else if (operation == 4) {
-      model.length = random_() % (model.length + 1);
-      model.pages.resize((model.length + page_size_ - 1) / page_size_);
-      table.Truncate(model.length);
-    } else if (operation < 7 && tables_.size() < 6) {
-      if (random_() % 3 == 0) {
-        tables_.emplace_back(pool_.get(), page_size_);
-        models_.emplace_back();
-      } else {
-        tables_.push_back(table.Fork());
-        models_.push_back(ModelTable(models_[pick]));
-      }
-    } else if (tables_.size() > 1) {
-      std::swap(table, tables_.back());
-      std::swap(model, models_.back());
-      tables_.pop_back();
-      models_.pop_back();
-    }
-    if (random_() % 8 == 0) pool_->ReleaseIdleMemory();
-  }
-
-  // Everything that can be seen is as in the model.
-  void Check() {
-    ASSERT_EQ(pool_->CheckInvariants().message(), "");
-    std::vector<const void*> held;
-    for (size_t t = 0; t < tables_.size(); ++t) {
-      const PageTable& table = tables_[t];
-      ASSERT_EQ(table.CheckInvariants().message(), "");
-      ASSERT_EQ(table.length(), models_[t].length);
-      ASSERT_EQ(table.view().num_pages, models_[t].pages.size());
-      for (uint32_t i = 0; i < table.num_pages(); ++i) {
-        ASSERT_EQ(pool_->num_holds(table.page(i).id()), models_[t].pages[i].use_count());
-        held.push_back(models_[t].pages[i].get());
-      }
-      for (uint32_t token = 0; token < table.length(); ++token)
-        ASSERT_EQ(Read(table, token), (*models_[t].pages[token / page_size_])[token % page_size_])
-            << "table " << t << " token " << token;
-    }
-    ASSERT_EQ(pool_->num_held(), NumDistinct(std::move(held)));
-  }
-
- private:
-  static size_t NumDistinct(std::vector<const void*> pages) {
-    std::sort(pages.begin(), pages.end());
-    return std::unique(pages.begin(), pages.end()) - pages.begin();
-  }
-
-  // The model's answer to "make [begin, end) there and writable"; then both get new values.
-  void Change(const PageTable& table, ModelTable& model, uint32_t begin, uint32_t end,
-              const Status& status) {
-    std::vector<const void*> held;
-    for (const ModelTable& other : models_)
-      for (const auto& page : other.pages) held.push_back(page.get());
-    const size_t num_free = num_pages_ - NumDistinct(std::move(held));
-    const size_t num_after = (end + page_size_ - 1) / page_size_;
-    size_t num_needed = num_after > model.pages.size() ? num_after - model.pages.size() : 0;
-    std::vector<size_t> copies;
-    for (size_t i = begin / page_size_; i < model.pages.size() && i * page_size_ < end; ++i)
-      if (begin < end && model.pages[i].use_count() > 1) copies.push_back(i);
-    num_needed += copies.size();
-    ASSERT_EQ(status.ok(), num_needed <= num_free) << status.message();
-    if (!status.ok()) return;
-    for (size_t i : copies)
-      model.pages[i] = std::make_shared<std::vector<uint64_t>>(*model.pages[i]);
-    while (model.pages.size() < num_after)
-      model.pages.push_back(std::make_shared<std::vector<uint64_t>>(page_size_));
-    model.length = std::max(model.length, end);
-    for (uint32_t token = begin; token < end; ++token) {
-      Write(table, token, ++last_value_);
-      (*model.pages[token / page_size_])[token % page_size_] = last_value_;
+// WIN-09: 128 tokens, window 16, page 16, in chunks of 1 and of 100.
+TEST(PageTable, AWindowHoldsItsPagesAndThoseOfTheStep) {
+  for (const uint32_t chunk : {1u, 100u}) {
+    Fixture f({.window = 16, .open_page_bytes = kOpen});
+    PageTable table = f.Table();
+    const uint32_t most_in_step = chunk == 1 ? 3 : 9;
+    for (uint32_t begin = 0; begin < 128;) {
+      const uint32_t end = std::min(begin + chunk, 128u);
+      table.Grow(begin, end);
+      EXPECT_LE(table.num_pages() - table.first_page(), most_in_step) << end;
+      table.Settle(end, end);
+      f.Check(table, end);
+      EXPECT_LE(table.num_pages() - table.first_page(), 2u) << end;
+      for (uint32_t page = 0; page < table.first_page(); ++page)
+        EXPECT_EQ(table.view().pages[page], nullptr);
+      begin = end;
     }
   }
+}
 
-  std::mt19937 random_;
-  uint32_t page_size_;
-  uint32_t num_pages_;
-  std::unique_ptr<PagePool> pool_;
-  std::vector<PageTable> tables_;
-  std::vector<ModelTable> models_;
-  uint64_t last_value_ = 0;
-};
+TEST(PageTable, TheLastKeyOfTheWindowDecidesWhenAPageGoes) {
+  Fixture f({.window = 17, .open_page_bytes = kOpen});
+  PageTable table = f.Table();
+  f.Step(table, 0, 31);  // position 31 sees 15 to 31
+  EXPECT_EQ(table.first_page(), 0u);
+  f.Step(table, 31, 32);  // position 32 sees 16 to 32
+  EXPECT_EQ(table.first_page(), 1u);
+}
 
-// [cache.table.1] to [cache.table.4].
-TEST(PageTable, AgreesWithSharedVectorsUnderRandomOperations) {
-  for (uint32_t seed = 0; seed < 200; ++seed) {
-    ModelCheck check(seed);
-    for (int step = 0; step < 400; ++step) {
-      check.Step();
-      check.Check();
-      ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed << " step " << step;
+// A prompt that is cached whole: its last token is computed again.
+TEST(PageTable, SettlingKeepsWhatTheNextPositionSees) {
+  Fixture f({.window = 17, .open_page_bytes = kOpen});
+  PageTable table = f.Table();
+  table.Grow(0, 32);
+  table.Settle(32, 31);
+  EXPECT_EQ(table.first_page(), 0u);
+  EXPECT_TRUE(table.CheckInvariants(32, 31).ok());
+  EXPECT_FALSE(table.CheckInvariants(32, 32).ok());
+
+  Fixture recent({.open_page_bytes = kOpen, .sealed_page_bytes = kSealed, .recent_pages = 1});
+  PageTable pages = recent.Table();
+  pages.Grow(0, 48);
+  pages.Settle(48, 47);  // it reads page 2 and, as recent, page 1
+  EXPECT_EQ(Held(pages, true), (Bools{false, true, true}));
+  EXPECT_TRUE(pages.CheckInvariants(48, 47).ok());
+}
+
+// WIN-07: 100 tokens, f16: 7 pages of the full layer, at most 2 of the window layer.
+TEST(PageTable, NoGroupIsPaddedToAnothersPage) {
+  for (const uint32_t window : {0u, 16u}) {
+    Fixture f({.window = window, .open_page_bytes = 16 * 1024});
+    PageTable table = f.Table();
+    for (uint32_t i = 0; i < 100; ++i) f.Step(table, i, i + 1);
+    EXPECT_LE(f.pool->held_bytes(), (window == 0 ? 7u : 2u) * 16 * 1024);
+    EXPECT_GE(f.pool->held_bytes(), (window == 0 ? 7u : 1u) * 16 * 1024);
+  }
+}
+
+TEST(PageTable, ASharedPageIsCopiedBeforeItIsWritten) {
+  Fixture f(kF16);
+  PageTable table = f.Table();
+  f.Step(table, 0, 20);
+  std::memset(table.view().pages[1], 7, kOpen);
+  PageTable fork = table.Fork(1024);
+  f.Check(fork, 20);
+  EXPECT_EQ(f.pool->held_bytes(), 2 * kOpen) << "nothing is copied yet";
+  EXPECT_EQ(fork.view().pages[1], table.view().pages[1]);
+  f.Step(fork, 20, 21);
+  EXPECT_EQ(fork.view().pages[0], table.view().pages[0]);
+  EXPECT_NE(fork.view().pages[1], table.view().pages[1]);
+  EXPECT_EQ(std::memcmp(fork.view().pages[1], table.view().pages[1], kOpen), 0);
+  const std::byte* own = table.view().pages[1];
+  EXPECT_EQ(table.BytesNeeded(20, 21), 0u);
+  f.Step(table, 20, 21);  // alone by now: in place
+  EXPECT_EQ(table.view().pages[1], own);
+}
+
+TEST(PageTable, APageThatANodeKeepsIsCopiedToo) {
+  Fixture f(kF16);
+  PageTable table = f.Table();
+  f.Step(table, 0, 20);
+  f.pool->Keep(0, table.open(1).id());
+  const PageId kept = table.open(1).id();
+  EXPECT_EQ(table.BytesNeeded(20, 21), kOpen);
+  table.Grow(20, 21);
+  EXPECT_NE(table.open(1).id(), kept);
+  EXPECT_EQ(f.pool->cached_bytes(), kOpen);
+  f.pool->Unkeep(0, kept);
+}
+
+TEST(PageTable, FullSharedPagesAreNeverCopied) {
+  Fixture f(kF16);
+  PageTable table = f.Table();
+  f.Step(table, 0, 32);
+  PageTable fork = table.Fork(1024);
+  EXPECT_EQ(fork.BytesNeeded(32, 40), kOpen);  // the new page
+  f.Step(fork, 32, 40);
+  EXPECT_EQ(fork.view().pages[1], table.view().pages[1]);
+}
+
+TEST(PageTable, ForksOfWindowsAndSealedPagesHaveTheSameForms) {
+  for (const KvGroupShape& group :
+       {KvGroupShape{.window = 20, .open_page_bytes = kOpen}, kSink,
+        KvGroupShape{.window = 40, .open_page_bytes = kOpen, .sealed_page_bytes = kSealed}}) {
+    Fixture f(group);
+    PageTable table = f.Table();
+    f.Step(table, 0, 90);
+    const size_t held = f.pool->held_bytes();
+    {
+      PageTable fork = table.Fork(1024);
+      f.Check(fork, 90);
+      EXPECT_EQ(fork.first_page(), table.first_page());
+      EXPECT_EQ(Held(fork, true), Held(table, true));
+      EXPECT_EQ(Held(fork, false), Held(table, false));
+      EXPECT_EQ(f.pool->held_bytes(), held);
     }
+    EXPECT_EQ(f.pool->held_bytes(), held);
+    f.Check(table, 90);
+  }
+}
+
+TEST(PageTable, APageThatIsNotFullAnyMoreLosesItsSealedForm) {
+  Fixture f(kSink);
+  PageTable table = f.Table();
+  f.Step(table, 0, 40);
+  table.Grow(40, 64);    // both forms of pages 2 and 3
+  table.Settle(41, 41);  // one token was wanted
+  EXPECT_EQ(table.num_pages(), 3u);
+  EXPECT_FALSE(table.sealed(2));
+  EXPECT_TRUE(table.open(2));
+  f.Check(table, 41);
+  f.Step(table, 41, 48);
+  EXPECT_TRUE(table.sealed(2));
+}
+
+TEST(PageTable, AdoptedPagesStandWhereTheTableGoesOn) {
+  Fixture f({.window = 20, .open_page_bytes = kOpen});
+  PageTable table = f.Table();
+  f.Step(table, 0, 64);
+  PageTable other = f.Table();
+  other.SkipTo(table.first_page());
+  EXPECT_EQ(other.view().num_pages, table.first_page());
+  for (uint32_t page = table.first_page(); page < 4; ++page)
+    other.Adopt(table.open(page).Share(), PageRef());
+  f.Check(other, 64);
+  for (uint32_t page = 0; page < 4; ++page)
+    EXPECT_EQ(other.view().pages[page], table.view().pages[page]);
+}
+
+TEST(PageTable, InvariantsNameWhatIsWrong) {
+  Fixture f(kF16);
+  PageTable table = f.Table();
+  f.Step(table, 0, 40);
+  EXPECT_NE(table.CheckInvariants(10, 10).message().find("[cache.table.1]"), std::string::npos);
+  table.open(1).Reset();
+  EXPECT_NE(table.CheckInvariants(40, 40).message().find("[cache.table.1]"), std::string::npos);
+  table.open(1) = f.pool->Take(0);  // the view is not told
+  table.open(2) = f.pool->Take(0);
+  EXPECT_NE(table.CheckInvariants(40, 40).message().find("[cache.table.2]"), std::string::npos);
+}
+
+TEST(PageTable, GrowingToItsMostAllocatesNothing) {
+  for (const KvGroupShape& group :
+       {kF16, kSink, KvGroupShape{.window = 20, .open_page_bytes = kOpen}}) {
+    Fixture f(group, 600);
+    PageTable table = f.Table(4096);
+    const uint64_t before = AllocationCount();
+    for (uint32_t i = 0; i < 4096; ++i) {
+      table.Grow(i, i + 1);
+      table.Settle(i + 1, i + 1);
+    }
+    EXPECT_EQ(AllocationCount(), before);
+    f.Check(table, 4096);
   }
 }
 

@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "cli/command.h"
 #include "cli/engine_flags.h"
+#include "cli/eviction_bench.h"
 #include "cli/kernel_bench.h"
 
 namespace quire {
@@ -58,7 +59,7 @@ Speed SpeedOf(const std::vector<double>& rates) {
 
 class Bench {
  public:
-  Bench(const BenchFlags& flags, Engine& engine) : flags_(flags), engine_(engine) {}
+  Bench(const BenchFlags& flags, ModelRunner& engine) : flags_(flags), engine_(engine) {}
 
   StatusOr<Speed> Measure(const Test& test) {
     const uint64_t length = uint64_t{test.n_depth} + test.n_prompt + test.n_gen;
@@ -73,9 +74,9 @@ class Bench {
     }
     std::vector<double> rates;
     for (uint32_t i = 0; i <= flags_.repetitions; ++i) {  // the first one warms up
-      sequence.Truncate(test.kv_cache ? test.n_depth : 0);
+      Sequence fork = sequence.Fork();
       const auto start = std::chrono::steady_clock::now();
-      QUIRE_RETURN_IF_ERROR(RunOnce(sequence, all, test));
+      QUIRE_RETURN_IF_ERROR(RunOnce(fork, all, test));
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
       if (i > 0) rates.push_back((test.n_prompt + test.n_gen) / seconds.count());
     }
@@ -108,7 +109,7 @@ class Bench {
   }
 
   const BenchFlags& flags_;
-  Engine& engine_;
+  ModelRunner& engine_;
 };
 
 std::vector<Test> TestsOf(const BenchFlags& flags) {
@@ -142,7 +143,7 @@ StatusOr<int> RunBench(const BenchFlags& flags) {
   for (const int threads : flags.threads) {
     EngineFlags engine_flags = flags.engine;
     engine_flags.num_threads = threads;
-    QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, LoadEngine(engine_flags));
+    QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRunner> engine, LoadRunner(engine_flags));
     if (!flags.json && !header_printed) {
       fmt::print("{}, {}, activations {}, KV {}, weights {:.1f} MB\n\n", flags.engine.model_path,
                  InstructionSetName(engine->options().instruction_set), flags.engine.activations,
@@ -173,6 +174,26 @@ StatusOr<int> RunBench(const BenchFlags& flags) {
   return 0;
 }
 
+CLI::App* AddEviction(CLI::App& bench, EvictionBenchFlags& flags) {
+  CLI::App* command = bench.add_subcommand(
+      "eviction", "What a cache would hit on recorded requests; needs no MODEL");
+  command->add_option("--trace", flags.traces, "JSON lines with \"hash_ids\", as Mooncake's")
+      ->required();
+  command->add_option("--memory-tokens", flags.memory_tokens, "Cache sizes, such as 0.5M,2.6M")
+      ->delimiter(',');
+  command->add_option("--policy", flags.policies, "Policies; plain_lru and best evict any page")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"plain_lru", "lru", "reuse", "best"}));
+  command->add_option("--page-size", flags.page_size, "Tokens that an id stands for")
+      ->check(CLI::Range(1, 1 << 20));
+  command
+      ->add_option("--flood", flags.flood,
+                   "Pages of a second tenant, never asked for again, for each page of the trace")
+      ->check(CLI::Range(0, 1000));
+  command->add_flag("--json", flags.json, "Print a JSON list");
+  return command;
+}
+
 }  // namespace
 
 CommandBody AddBenchCommand(CLI::App& app) {
@@ -198,7 +219,10 @@ CommandBody AddBenchCommand(CLI::App& app) {
                     "With --kernels: every weight type, more head sizes, depths and page sizes");
   command->add_flag("--json", flags->json, "Print a JSON list");
   command->get_option("MODEL")->required(false);  // by us: not with --kernels
-  return [flags, command]() -> StatusOr<int> {
+  auto eviction_flags = std::make_shared<EvictionBenchFlags>();
+  const CLI::App* eviction = AddEviction(*command, *eviction_flags);
+  return [flags, command, eviction_flags, eviction]() -> StatusOr<int> {
+    if (eviction->parsed()) return RunEvictionBench(*eviction_flags);
     if (flags->no_kv_cache && command->count("-d") == 0) flags->depths = {64, 128, 256, 512};
     if (flags->kernels)
       return RunKernelBench(flags->engine, flags->threads.front(), flags->all_shapes, flags->json);

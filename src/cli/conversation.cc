@@ -8,21 +8,15 @@ namespace quire {
 
 StatusOr<std::unique_ptr<Conversation>> Conversation::Create(
     Engine& engine, std::optional<std::string> template_source) {
-  QUIRE_ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Create(engine.model().vocabulary()));
   std::optional<ChatTemplate> chat_template;
   if (template_source.has_value()) {
     QUIRE_ASSIGN_OR_RETURN(chat_template, ChatTemplate::Parse(std::move(*template_source)));
   }
-  return std::unique_ptr<Conversation>(
-      new Conversation(engine, std::move(tokenizer), std::move(chat_template)));
+  return std::unique_ptr<Conversation>(new Conversation(engine, std::move(chat_template)));
 }
 
-Conversation::Conversation(Engine& engine, Tokenizer tokenizer,
-                           std::optional<ChatTemplate> chat_template)
-    : engine_(engine),
-      tokenizer_(std::move(tokenizer)),
-      template_(std::move(chat_template)),
-      sequence_(engine.NewSequence()) {}
+Conversation::Conversation(Engine& engine, std::optional<ChatTemplate> chat_template)
+    : engine_(engine), template_(std::move(chat_template)) {}
 
 nlohmann::ordered_json Conversation::MessagesWith(std::string_view user_text) const {
   nlohmann::ordered_json messages = nlohmann::ordered_json::array();
@@ -33,24 +27,25 @@ nlohmann::ordered_json Conversation::MessagesWith(std::string_view user_text) co
 }
 
 StatusOr<std::vector<TokenId>> Conversation::PromptIds(std::string_view user_text) const {
-  if (!tokenizer_.has_text())
+  if (!tokenizer().has_text())
     return InvalidArgument("the model has no tokenizer: give --prompt-ids, not text");
   if (!template_.has_value()) {
-    return tokenizer_.Encode(user_text, {.add_special = true, .parse_special = true});
+    return tokenizer().Encode(user_text, {.add_special = true, .parse_special = true});
   }
   const auto text_of = [&](std::optional<TokenId> id) {
-    return id.has_value() ? std::string(tokenizer_.Text(*id)) : std::string();
+    return id.has_value() ? std::string(tokenizer().Text(*id)) : std::string();
   };
   const nlohmann::ordered_json extra = {{"add_generation_prompt", true},
-                                        {"bos_token", text_of(tokenizer_.bos())},
-                                        {"eos_token", text_of(tokenizer_.eos())}};
+                                        {"bos_token", text_of(tokenizer().bos())},
+                                        {"eos_token", text_of(tokenizer().eos())}};
   QUIRE_ASSIGN_OR_RETURN(const RenderedChat chat,
                          template_->Render(MessagesWith(user_text), extra, LocalTimeNow()));
   // Many templates write the BOS token themselves.
-  const std::string bos = text_of(tokenizer_.bos());
+  const std::string bos = text_of(tokenizer().bos());
   const bool is_message = !chat.plain.empty() && chat.plain.front().begin == 0;
   const bool has_bos = !bos.empty() && chat.text.starts_with(bos) && !is_message;
-  return tokenizer_.Encode(chat.text, chat.plain, {.add_special = !has_bos, .parse_special = true});
+  return tokenizer().Encode(chat.text, chat.plain,
+                            {.add_special = !has_bos, .parse_special = true});
 }
 
 StatusOr<Generation> Conversation::Ask(std::string_view user_text, const GenerationParams& params,
@@ -67,13 +62,15 @@ StatusOr<Generation> Conversation::AskIds(std::span<const TokenId> prompt,
                                           const GenerationParams& params,
                                           const std::function<void(std::string_view)>& on_text,
                                           const std::atomic<bool>* cancelled) {
-  return Generate(engine_, sequence_, tokenizer_, prompt, params, on_text, cancelled);
+  return Generate(engine_, prompt, params, on_text, cancelled);
 }
 
 void Conversation::Clear() {
   messages_.clear();
-  sequence_.Truncate(0);
-  engine_.ReleaseIdleMemory();
+  engine_.Ask([](StepLoop& loop) {
+    loop.cache().DropAll();
+    loop.runner().ReleaseIdleMemory();
+  });
 }
 
 }  // namespace quire

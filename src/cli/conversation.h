@@ -1,7 +1,7 @@
-// Conversation: messages of a chat with one model, and the sequence that holds their KV.
+// Conversation: messages of a chat with one model.
 //
-// Each answer renders all messages by the chat template and computes only what the pages do not
-// hold yet. Without a template (raw) each prompt is a text of its own.
+// Each answer renders all messages by the chat template; the engine computes only what the prefix
+// tree does not have. Without a template (raw) each prompt is a text of its own.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ class Conversation {
   static StatusOr<std::unique_ptr<Conversation>> Create(Engine& engine,
                                                         std::optional<std::string> template_source);
 
-  const Tokenizer& tokenizer() const { return tokenizer_; }
+  const Tokenizer& tokenizer() const { return engine_.tokenizer(); }
 
   // The ids of the whole prompt if `user_text` came next.
   StatusOr<std::vector<TokenId>> PromptIds(std::string_view user_text) const;
@@ -48,13 +48,11 @@ class Conversation {
   void Clear();  // forgets all messages but the system's
 
  private:
-  Conversation(Engine& engine, Tokenizer tokenizer, std::optional<ChatTemplate> chat_template);
+  Conversation(Engine& engine, std::optional<ChatTemplate> chat_template);
   nlohmann::ordered_json MessagesWith(std::string_view user_text) const;
 
   Engine& engine_;
-  Tokenizer tokenizer_;
   std::optional<ChatTemplate> template_;
-  Sequence sequence_;
   std::string system_;
   nlohmann::ordered_json messages_ = nlohmann::ordered_json::array();
 };

@@ -18,6 +18,23 @@ StatusOr<ActivationForm> ParseActivations(const std::string& name) {
   return InvalidArgument("--activations {}: use int8 (fast) or f32 (exact)", name);
 }
 
+StatusOr<bool> ParseSwitch(std::string_view flag, std::string_view word) {
+  if (word == "on") return true;
+  if (word == "off") return false;
+  return InvalidArgument("{} {}: use on or off", flag, word);
+}
+
+// "80ms", "0.1s".
+StatusOr<uint32_t> ParseMilliseconds(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  const double ms = unit == "s" ? value * 1000 : value;
+  if (error == std::errc() && (unit == "ms" || unit == "s") && ms >= 1 && ms <= 60'000)
+    return static_cast<uint32_t>(ms);
+  return InvalidArgument("'{}' is no time from 1ms to 60s: write for example 80ms", text);
+}
+
 }  // namespace
 
 void AddModelArgument(CLI::App& command, EngineFlags& flags) {
@@ -29,7 +46,7 @@ void AddEngineFlags(CLI::App& command, EngineFlags& flags, bool with_threads) {
   if (with_threads)
     command.add_option("-t,--threads", flags.num_threads,
                        "Worker threads; 0: the cores this process may use (default 0)");
-  command.add_option("--kv", flags.kv, "KV codec: f16 or f32 (default f16)");
+  command.add_option("--kv", flags.kv, "KV codec: f16, f32 or kivi4 (default f16)");
   command.add_option("--kv-memory", flags.kv_memory,
                      "Budget of the KV pages, such as 2GiB (default: half of the free memory)");
   command.add_option("--page-size", flags.page_size,
@@ -40,8 +57,22 @@ void AddEngineFlags(CLI::App& command, EngineFlags& flags, bool with_threads) {
   command.add_option(
       "--context", flags.context_len,
       "Most tokens of a conversation; 0: what the model was trained for (default 0)");
-  command.add_option("--chunk", flags.chunk_len,
-                     "Most prompt tokens computed in one step, 1 to 4096 (default 512)");
+  command.add_option("--token-budget,--chunk", flags.token_budget,
+                     "Most tokens computed in one step, 1 to 4096 (default 512)");
+  command.add_option("--target-itl", flags.target_itl,
+                     "Make prompt chunks so small that a step takes no longer, such as 80ms");
+  command.add_option("--max-seqs", flags.max_seqs,
+                     "Most sequences that hold KV pages at once (default 256)");
+  command.add_option("--kv-sink-pages", flags.sink_pages,
+                     "First pages that stay in 16 bits, 0 or 1 (default: 1 with kivi4)");
+  command.add_option("--kv-recent-pages", flags.recent_pages,
+                     "Pages before the newest that stay in 16 bits too (default 0)");
+  command.add_option("--prefix-cache", flags.prefix_cache,
+                     "Share and keep pages of equal beginnings: on or off (default on)");
+  command.add_option("--cascade", flags.cascade,
+                     "Read shared pages once for all their readers: on or off (default on)");
+  command.add_option("--eviction", flags.eviction,
+                     "Which cached page goes first: reuse or lru (default reuse)");
 }
 
 void AddSamplingFlags(CLI::App& command, SamplingFlags& flags) {
@@ -54,6 +85,22 @@ void AddSamplingFlags(CLI::App& command, SamplingFlags& flags) {
   command.add_option("--min-p", flags.params.min_p,
                      "Keep tokens with at least this share of the best one's probability, 0 to 1 "
                      "(default 0.05)");
+  command.add_option(
+      "--presence-penalty", flags.params.presence_penalty,
+      "Taken from the logit of each token of the answer so far, -2 to 2 (default 0)");
+  command.add_option("--frequency-penalty", flags.params.frequency_penalty,
+                     "The same, once for each time that it came, -2 to 2 (default 0)");
+  command.add_option("--repeat-penalty", flags.params.repetition_penalty,
+                     "Divides their positive logits and multiplies the negative ones, above 0 "
+                     "(default 1: off)");
+  // One value each time: the model may follow it.
+  command
+      .add_option("--stop", flags.params.stop_strings,
+                  "End the answer before this text; may be given up to 16 times")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_option("--min-tokens", flags.params.min_tokens,
+                     "No end of the answer before so many tokens (default 0)");
   command.add_option("--seed", flags.seed,
                      "Seed of the random numbers; -1: another one each time (default -1)");
 }
@@ -63,12 +110,25 @@ StatusOr<EngineOptions> ToEngineOptions(const EngineFlags& flags) {
   options.num_threads = flags.num_threads;
   options.page_size = flags.page_size;
   options.context_len = flags.context_len;
-  options.chunk_len = flags.chunk_len;
+  options.token_budget = flags.token_budget;
   const char* forced = std::getenv("QUIRE_CPU");
   QUIRE_ASSIGN_OR_RETURN(
       options.instruction_set,
       ChooseInstructionSet(forced == nullptr ? std::nullopt
                                              : std::optional<std::string_view>(forced)));
+  options.max_seqs = flags.max_seqs;
+  options.sink_pages = flags.sink_pages;
+  options.recent_pages = flags.recent_pages;
+  QUIRE_ASSIGN_OR_RETURN(options.keeps_prefixes, ParseSwitch("--prefix-cache", flags.prefix_cache));
+  QUIRE_ASSIGN_OR_RETURN(options.cascade, ParseSwitch("--cascade", flags.cascade));
+  if (!flags.eviction.empty()) {
+    QUIRE_ASSIGN_OR_RETURN(options.eviction, ParseEvictionPolicy(flags.eviction));
+  }
+  if (!flags.target_itl.empty()) {
+    auto ms = ParseMilliseconds(flags.target_itl);
+    if (!ms.ok()) return ms.status().WithContext("--target-itl");
+    options.target_itl_ms = ms.value();
+  }
   QUIRE_ASSIGN_OR_RETURN(options.kv_codec, ParseKvCodec(flags.kv));
   QUIRE_ASSIGN_OR_RETURN(options.activations, ParseActivations(flags.activations));
   if (!flags.kv_memory.empty()) {
@@ -93,11 +153,16 @@ StatusOr<SamplingParams> ToSamplingParams(const SamplingFlags& flags) {
   return params;
 }
 
-StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineFlags& flags) {
+StatusOr<std::unique_ptr<ModelRunner>> LoadRunner(const EngineFlags& flags) {
   QUIRE_ASSIGN_OR_RETURN(const EngineOptions options, ToEngineOptions(flags));
   ProgressBar bar("loading");
-  return Engine::Load(flags.model_path, options,
-                      [&](uint64_t done, uint64_t total) { bar.Show(done, total); });
+  return ModelRunner::Load(flags.model_path, options,
+                           [&](uint64_t done, uint64_t total) { bar.Show(done, total); });
+}
+
+StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineFlags& flags) {
+  QUIRE_ASSIGN_OR_RETURN(auto runner, LoadRunner(flags));
+  return Engine::Create(std::move(runner));
 }
 
 StatusOr<uint64_t> ParseBytes(std::string_view text) {

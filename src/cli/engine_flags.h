@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -19,7 +20,14 @@ struct EngineFlags {
   uint32_t page_size = 64;
   std::string activations = "int8";
   uint32_t context_len = 0;
-  uint32_t chunk_len = 512;
+  uint32_t token_budget = 512;
+  std::string target_itl;  // "80ms"; empty: no such goal
+  uint32_t max_seqs = 256;
+  std::optional<uint32_t> sink_pages;
+  uint32_t recent_pages = 0;
+  std::string prefix_cache = "on";
+  std::string cascade = "on";
+  std::string eviction;  // empty: the default
 };
 
 struct SamplingFlags {
@@ -39,6 +47,8 @@ StatusOr<SamplingParams> ToSamplingParams(const SamplingFlags& flags);
 
 // Loads the model with a progress bar on stderr, if that is a terminal.
 StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineFlags& flags);
+// The same without the engine's thread: for what computes by itself.
+StatusOr<std::unique_ptr<ModelRunner>> LoadRunner(const EngineFlags& flags);
 
 // "512 MiB", "4GiB", "1000000" to bytes. Units: B, KB to TB, KiB to TiB, and K, M, G, T (binary).
 StatusOr<uint64_t> ParseBytes(std::string_view text);

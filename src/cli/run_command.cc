@@ -47,7 +47,8 @@ double Rate(size_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
 }
 
-void PrintSummary(const Engine& engine, const Generation& answer, double load_seconds) {
+void PrintSummary(Engine& engine, const Generation& answer, double load_seconds) {
+  const EngineStats stats = engine.stats();
   const size_t computed = answer.prompt_len - answer.num_cached;
   const size_t decoded = answer.ids.empty() ? 0 : answer.ids.size() - 1;
   fmt::print(stderr,
@@ -56,20 +57,21 @@ void PrintSummary(const Engine& engine, const Generation& answer, double load_se
              load_seconds, answer.prompt_len, answer.num_cached,
              Rate(computed, answer.prompt_seconds), answer.first_token_seconds, answer.ids.size(),
              Rate(decoded, answer.decode_seconds),
-             static_cast<double>(engine.kv_held_bytes()) / 1e6,
+             static_cast<double>(stats.kv_held_bytes + stats.kv_cached_bytes) / 1e6,
              static_cast<double>(engine.weight_bytes()) / 1e6);
-  if (engine.num_kv_saturated() > 0)
+  if (stats.num_kv_saturated > 0)
     fmt::print(stderr, "warning: {} K or V values beyond f16 were cut to 65504: use --kv f32\n",
-               engine.num_kv_saturated());
+               stats.num_kv_saturated);
   if (answer.finish_reason == FinishReason::kContextFull)
     fmt::print(stderr, "the answer ends here: the context is full\n");
   if (answer.finish_reason == FinishReason::kMemoryFull)
     fmt::print(stderr, "the answer ends here: no free page, raise --kv-memory\n");
 }
 
-nlohmann::ordered_json ToJson(const Engine& engine, const std::vector<TokenId>& prompt,
+nlohmann::ordered_json ToJson(Engine& engine, const std::vector<TokenId>& prompt,
                               const Generation& answer, const SamplingParams& sampling,
                               double load_seconds) {
+  const EngineStats stats = engine.stats();
   return {{"prompt_ids", prompt},
           {"ids", answer.ids},
           {"text", answer.text},
@@ -79,15 +81,17 @@ nlohmann::ordered_json ToJson(const Engine& engine, const std::vector<TokenId>& 
            {{"load_seconds", load_seconds},
             {"prompt_tokens", prompt.size()},
             {"cached_tokens", answer.num_cached},
+            {"match_stop", MatchStopName(answer.match_stop)},
             {"prompt_seconds", answer.prompt_seconds},
             {"first_token_seconds", answer.first_token_seconds},
             {"new_tokens", answer.ids.size()},
             {"decode_seconds", answer.decode_seconds}}},
           {"memory",
            {{"weight_bytes", engine.weight_bytes()},
-            {"kv_held_bytes", engine.kv_held_bytes()},
-            {"kv_committed_bytes", engine.kv_committed_bytes()},
-            {"kv_saturated_values", engine.num_kv_saturated()},
+            {"kv_held_bytes", stats.kv_held_bytes},
+            {"kv_cached_bytes", stats.kv_cached_bytes},
+            {"kv_committed_bytes", stats.kv_committed_bytes},
+            {"kv_saturated_values", stats.num_kv_saturated},
             {"peak_resident_bytes", PeakResidentBytes()}}}};
 }
 
@@ -98,7 +102,7 @@ class RunCommand {
   StatusOr<int> Run() {
     QUIRE_ASSIGN_OR_RETURN(params_.sampling, ToSamplingParams(flags_.sampling));
     params_.max_tokens = flags_.max_tokens;
-    params_.ignore_end = flags_.ignore_end;
+    params_.sampling.ignore_eos = flags_.ignore_end;
     const auto start = std::chrono::steady_clock::now();
     QUIRE_ASSIGN_OR_RETURN(engine_, LoadEngine(flags_.engine));
     QUIRE_ASSIGN_OR_RETURN(auto template_source, TemplateSource());

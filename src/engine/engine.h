@@ -1,109 +1,89 @@
-// Engine: a loaded model, its KV pages and its threads: token ids in, logits out.
+// Engine: many requests at once on one model: submit, stream, abort, drain, look.
 //
-// One engine owns one model, one page pool and one thread team. Sequences take their pages from the
-// pool and give them back when they die. Text is not known here (text/tokenizer.h), nor is how a
-// next token is chosen (engine/sampler.h); engine/generation.h puts the three together.
+// One engine thread owns the scheduler's and the cache's state, without locks, and runs step after
+// step: schedule, forward, sample, commit (step_loop.h). Other threads talk to it by a mailbox that
+// it empties between two steps, and read tokens from Answers as they come.
 //
-// Pure: the logits of a position depend on the model, the activation form, the KV codec, the page
-// size (softmax rescales once a page) and the tokens before it, and on nothing else: not on chunks,
-// threads, instruction set or other sequences.
+// Not here: HTTP, text of answers (the reader makes it), the choice of tokens (sampler.h).
 //
-// Threading: one thread at a time.
+// Threading: every function may be called by any thread.
+// Cost: a decode step takes no lock (the mailbox has a flag) and allocates nothing after warm-up.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
+#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <span>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "base/ids.h"
 #include "base/status.h"
-#include "cache/page_table.h"
-#include "engine/options.h"
-#include "model/model.h"
+#include "engine/answer.h"
+#include "engine/model_runner.h"
+#include "engine/request.h"
+#include "engine/step_loop.h"
+#include "text/tokenizer.h"
 
 namespace quire {
 
-// One token stream: its ids and the pages of those that are computed. Move-only; must die before
-// its engine.
-class Sequence {
- public:
-  // The ids whose KV is in the pages, in order.
-  std::span<const TokenId> tokens() const { return tokens_; }
-
-  // Forgets all but the first `length` tokens, and gives whole pages back. The rest can be computed
-  // anew, with the same bits. Requires: length <= tokens().size().
-  void Truncate(size_t length);
-
- private:
-  friend class Engine;
-  explicit Sequence(PageTable pages) : pages_(std::move(pages)) {}
-
-  PageTable pages_;
-  std::vector<TokenId> tokens_;
-};
-
-// What one sequence gets computed in one call.
-struct SequenceInput {
-  Sequence* sequence = nullptr;     // stands in a call only once
-  std::span<const TokenId> tokens;  // they follow sequence->tokens()
-  uint32_t num_logits = 1;          // of the last so many of `tokens`
-};
-
 class Engine {
  public:
-  // Reads the model at `path`. `progress(done_bytes, total_bytes)` may be empty.
+  // As ModelRunner::Load; a model without text is fine.
   static StatusOr<std::unique_ptr<Engine>> Load(
       const std::string& path, const EngineOptions& options,
       const std::function<void(uint64_t, uint64_t)>& progress);
+  // Takes a runner that nobody else uses from now on.
+  static StatusOr<std::unique_ptr<Engine>> Create(std::unique_ptr<ModelRunner> runner);
+  // Aborts what runs.
   ~Engine();
 
-  const Model& model() const { return *model_; }
-  const EngineOptions& options() const { return options_; }  // with every 0 resolved
+  const Model& model() const { return runner_->model(); }
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  const EngineOptions& options() const { return runner_->options(); }
+  uint64_t weight_bytes() const { return runner_->weight_bytes(); }
+  uint64_t kv_budget_bytes() const { return runner_->kv_budget_bytes(); }
 
-  Sequence NewSequence();
+  // Refuses what can never be answered: kInvalidArgument for a bad field or id, kResourceExhausted
+  // for a prompt (and max_tokens) that the context or the whole KV memory can't hold, with the
+  // numbers; kCancelled while it drains.
+  StatusOr<std::shared_ptr<Answer>> Submit(Request request);
 
-  // Computes KV and logits of the given tokens, in chunks of options().chunk_len; several sequences
-  // in one call share the steps. Returns [sum of num_logits][vocab_size] f32, in the order of
-  // `inputs`; valid until the next call.
-  //
-  // `cancelled` (may be null) is looked at between chunks. Errors: kInvalidArgument (an id outside
-  // the vocabulary, no tokens), kResourceExhausted (pages, the model's context),
-  // kNonFinite (a NaN or infinity in K or V), kCancelled. A failed or cancelled call leaves each
-  // sequence as it was.
-  StatusOr<std::span<const float>> Compute(std::span<const SequenceInput> inputs,
-                                           const std::atomic<bool>* cancelled = nullptr);
-  // The same for one sequence.
-  StatusOr<std::span<const float>> Compute(Sequence& sequence, std::span<const TokenId> tokens,
-                                           uint32_t num_logits = 1,
-                                           const std::atomic<bool>* cancelled = nullptr);
+  // Ends an answer before the next step; what is computed of its prompt stays cached. The choices
+  // end with kCancelled, unless they have ended.
+  void Abort(const std::shared_ptr<Answer>& answer);
 
-  // Memory, exact, in bytes.
-  uint64_t weight_bytes() const;
-  uint64_t kv_held_bytes() const;       // pages in use
-  uint64_t kv_committed_bytes() const;  // what the pages take of the machine's memory
-  uint64_t kv_budget_bytes() const;
+  // No new requests from now on; returns when those that are there have ended.
+  void Drain();
 
-  // Finite K and V values that did not fit the codec and were stored as its largest, since loading.
-  uint64_t num_kv_saturated() const;
+  EngineStats stats();
 
-  // Gives memory behind free pages back to the system, in whole extents; returns the bytes.
-  uint64_t ReleaseIdleMemory();
+  // Runs `work` on the engine thread between two steps, and waits for it: for looks at the cache
+  // and changes to it (pin, drop, namespaces).
+  void Ask(const std::function<void(StepLoop&)>& work);
 
  private:
-  struct Parts;  // pool, threads, forward pass, logits
-  Engine();
-  Status CheckInput(const SequenceInput& input) const;
-  Status ReservePages(std::span<const SequenceInput> inputs);
-  void BuildViews(std::span<const SequenceInput> inputs);
-  Status RunSteps(std::span<const SequenceInput> inputs, const std::atomic<bool>* cancelled);
+  explicit Engine(std::unique_ptr<ModelRunner> runner, Tokenizer tokenizer);
+  void Run();
+  void Post(std::function<void(StepLoop&)> mail);
+  void EmptyMailbox();
+  // False: it is time to end.
+  bool WaitForMail();
+  // The most tokens that the answer to this request may have.
+  StatusOr<uint32_t> MostTokens(const Request& request) const;
 
-  EngineOptions options_;
-  std::unique_ptr<Model> model_;
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<ModelRunner> runner_;
+  Tokenizer tokenizer_;
+  StepLoop loop_;
+
+  std::mutex mutex_;  // of the next three
+  std::condition_variable has_mail_;
+  std::vector<std::function<void(StepLoop&)>> mailbox_;
+  bool drains_ = false;
+  std::atomic<bool> mail_waits_{false};
+  std::atomic<bool> ends_{false};
+  std::atomic<uint64_t> next_id_{1};
+  std::thread thread_;
 };
 
 }  // namespace quire

@@ -2,175 +2,287 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <bit>
 #include <cstring>
-#include <fstream>
-#include <iterator>
-#include <limits>
+#include <random>
 
 #include "base/allocation_count.h"
 #include "base/test_data.h"
-#include "model/gguf_file.h"
 
 namespace quire {
 namespace {
 
-std::unique_ptr<Engine> LoadSmall(EngineOptions options = {}) {
-  if (options.num_threads == 0) options.num_threads = 2;
+EngineOptions SmallOptions() {
+  EngineOptions options;
+  options.num_threads = 1;
+  options.page_size = 16;
+  options.kv_memory_bytes = uint64_t{16} << 20;
+  options.fill_with_nan = true;
+  return options;
+}
+
+std::unique_ptr<Engine> LoadSmall(const EngineOptions& options = SmallOptions()) {
   auto engine = Engine::Load(TestData("models/llama-gqa.gguf"), options, {});
   EXPECT_TRUE(engine.ok()) << engine.status().message();
   return std::move(engine).value();
 }
 
-std::vector<TokenId> Tokens(size_t count) {
+std::vector<TokenId> Tokens(size_t count, uint32_t seed = 1) {
+  std::mt19937 random(seed);
   std::vector<TokenId> tokens(count);
-  for (size_t i = 0; i < count; ++i) tokens[i] = static_cast<TokenId>((i * 37 + 11) % 251);
+  for (TokenId& token : tokens) token = static_cast<TokenId>(random() % 250);
   return tokens;
 }
 
-std::vector<float> Copy(std::span<const float> values) { return {values.begin(), values.end()}; }
+Request GreedyRequest(std::vector<TokenId> prompt, uint32_t max_tokens) {
+  Request request{.prompt = std::move(prompt), .max_tokens = max_tokens};
+  request.sampling.temperature = 0;
+  request.sampling.top_logprobs = 0;
+  request.sampling.ignore_eos = true;
+  return request;
+}
 
-TEST(Engine, LogitsAreOfTheLastTokensAskedFor) {
+std::shared_ptr<Answer> Submit(Engine& engine, Request request) {
+  auto answer = engine.Submit(std::move(request));
+  EXPECT_TRUE(answer.ok()) << answer.status().message();
+  return answer.ok() ? std::move(answer).value() : nullptr;
+}
+
+struct Result {
+  std::vector<TokenId> ids;
+  std::vector<double> logprobs;
+  bool operator==(const Result&) const = default;
+};
+
+Result ResultOf(const Answer& answer, uint32_t choice = 0) {
+  answer.Wait(choice, UINT32_MAX);
+  EXPECT_TRUE(answer.status(choice).ok()) << answer.status(choice).message();
+  Result result;
+  result.ids.assign(answer.tokens(choice).begin(), answer.tokens(choice).end());
+  for (uint32_t i = 0; i < result.ids.size(); ++i)
+    result.logprobs.push_back(answer.logprobs(choice, i).sampled);
+  return result;
+}
+
+Result AnswerOf(Engine& engine, Request request) {
+  return ResultOf(*Submit(engine, std::move(request)));
+}
+
+// MAT-14, PFX-01, PFX-02.
+TEST(Engine, AnswersDoNotDependOnNeighboursOrOnTheCache) {
+  const Result alone = AnswerOf(*LoadSmall(), GreedyRequest(Tokens(70), 40));
+  ASSERT_EQ(alone.ids.size(), 40u);
   auto engine = LoadSmall();
-  const auto tokens = Tokens(10);
-  Sequence all = engine->NewSequence(), last = engine->NewSequence();
-  const auto ten = Copy(engine->Compute(all, tokens, 10).value());
-  const auto one = Copy(engine->Compute(last, tokens, 1).value());
-  const auto vocab = static_cast<size_t>(engine->model().shape().vocab_size);
-  ASSERT_EQ(ten.size(), 10 * vocab);
-  ASSERT_EQ(one.size(), vocab);
-  EXPECT_TRUE(std::equal(one.begin(), one.end(), ten.end() - static_cast<int64_t>(vocab)));
-}
-
-TEST(Engine, ChunksAndNeighboursChangeNoBit) {
-  auto whole = LoadSmall({.chunk_len = 512});
-  const auto a = Tokens(90), b = Tokens(40);
-  Sequence whole_a = whole->NewSequence(), whole_b = whole->NewSequence();
-  const auto logits_a = Copy(whole->Compute(whole_a, a, 90).value());
-  const auto logits_b = Copy(whole->Compute(whole_b, b, 40).value());
-  for (uint32_t chunk_len : {1u, 7u, 64u}) {
-    auto engine = LoadSmall({.chunk_len = chunk_len});
-    Sequence one = engine->NewSequence(), two = engine->NewSequence();
-    const SequenceInput inputs[] = {{&one, a, 90}, {&two, b, 40}};
-    auto both = logits_a;
-    both.insert(both.end(), logits_b.begin(), logits_b.end());
-    EXPECT_EQ(Copy(engine->Compute(inputs).value()), both) << "chunks of " << chunk_len;
+  std::vector<std::shared_ptr<Answer>> same, others;
+  for (uint32_t i = 0; i < 31; ++i) {
+    others.push_back(Submit(*engine, GreedyRequest(Tokens(1 + i * 7, 100 + i), 1 + i)));
+    if (i % 8 == 0) same.push_back(Submit(*engine, GreedyRequest(Tokens(70), 40)));
   }
+  for (const auto& answer : same) EXPECT_EQ(ResultOf(*answer), alone);
+  const auto again = Submit(*engine, GreedyRequest(Tokens(70), 40));
+  EXPECT_EQ(ResultOf(*again), alone);
+  EXPECT_EQ(again->prompt().num_cached, 64u);  // its whole pages
+  engine->Drain();
+  EXPECT_EQ(engine->stats().kv_held_bytes, 0u);
 }
 
-TEST(Engine, ATruncatedSequenceGoesOnWithTheSameBits) {
+// PFX-03.
+TEST(Engine, SeededSamplingIsTheSameAfterAHit) {
   auto engine = LoadSmall();
-  const auto tokens = Tokens(100);
-  const std::span<const TokenId> all(tokens);
-  Sequence fresh = engine->NewSequence(), edited = engine->NewSequence();
-  const auto expected = Copy(engine->Compute(fresh, all).value());
-  ASSERT_TRUE(engine->Compute(edited, all.first(90)).ok());
-  const std::vector<TokenId> other = {1, 2, 3, 4};
-  ASSERT_TRUE(engine->Compute(edited, other).ok());
-  edited.Truncate(70);
-  EXPECT_EQ(Copy(engine->Compute(edited, all.subspan(70)).value()), expected);
+  Request request = GreedyRequest(Tokens(50), 30);
+  request.sampling.temperature = 0.8f;
+  request.sampling.seed = 7;
+  const Result cold = AnswerOf(*engine, request);
+  EXPECT_EQ(AnswerOf(*engine, request), cold);
+  request.sampling.seed = 8;
+  EXPECT_NE(AnswerOf(*engine, request), cold);
 }
 
-TEST(Engine, FailedCallsLeaveTheSequenceAsItWas) {
-  // Two pages of 16 tokens.
-  EngineOptions options{.page_size = 16};
-  {
-    auto probe = LoadSmall(options);
-    Sequence sequence = probe->NewSequence();
-    ASSERT_TRUE(probe->Compute(sequence, Tokens(1)).ok());
-    options.kv_memory_bytes = 2 * probe->kv_held_bytes();
-  }
+// PFX-06.
+TEST(Engine, ThePrefixOfARunningSequenceIsShared) {
+  auto engine = LoadSmall();
+  auto prompt = Tokens(411);
+  const auto first = Submit(*engine, GreedyRequest(prompt, 2000));
+  first->Wait(0, 0);
+  prompt.resize(405);
+  const auto second = Submit(*engine, GreedyRequest(prompt, 1));
+  second->Wait(0, UINT32_MAX);
+  EXPECT_GE(second->prompt().num_cached, 400u);
+  engine->Abort(first);
+  engine->Drain();
+}
+
+// PFX-17, CAC-05.
+TEST(Engine, ChoicesShareThePromptAndEachHasItsOwnAnswer) {
+  auto engine = LoadSmall();
+  Request request = GreedyRequest(Tokens(100), 8);
+  request.sampling.temperature = 1;
+  request.sampling.seed = 3;
+  request.num_choices = 4;
+  const auto answer = Submit(*engine, request);
+  std::vector<Result> results;
+  for (uint32_t choice = 0; choice < 4; ++choice) results.push_back(ResultOf(*answer, choice));
+  EXPECT_NE(results[0], results[1]);
+  const EngineStats stats = engine->stats();
+  EXPECT_EQ(stats.computed_prompt_tokens, 100u);
+  // A choice is a pure function of the seed and its number.
+  auto again = LoadSmall();
+  const auto same = Submit(*again, request);
+  for (uint32_t choice = 0; choice < 4; ++choice)
+    EXPECT_EQ(ResultOf(*same, choice), results[choice]);
+}
+
+TEST(Engine, ForksOfAPromptLargerThanHalfThePoolAllFinish) {
+  EngineOptions options = SmallOptions();
+  auto probe = LoadSmall(options);
+  size_t page = 0;
+  probe->Ask([&](StepLoop& loop) { page = loop.cache().pool().stride(OpenClass(0)); });
+  options.kv_memory_bytes = 5 * page;
   auto engine = LoadSmall(options);
-  Sequence sequence = engine->NewSequence();
-  ASSERT_TRUE(engine->Compute(sequence, Tokens(20)).ok());
-  const uint64_t held = engine->kv_held_bytes();
-
-  EXPECT_EQ(engine->Compute(sequence, Tokens(20)).status().code(), StatusCode::kResourceExhausted);
-  const std::vector<TokenId> outside = {3, 256};
-  EXPECT_EQ(engine->Compute(sequence, outside).status().code(), StatusCode::kInvalidArgument);
-  const std::vector<TokenId> negative = {-1};
-  EXPECT_EQ(engine->Compute(sequence, negative).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(engine->Compute(sequence, std::span<const TokenId>()).status().code(),
-            StatusCode::kInvalidArgument);
-  const std::atomic<bool> cancelled = true;
-  EXPECT_EQ(engine->Compute(sequence, Tokens(3), 1, &cancelled).status().code(),
-            StatusCode::kCancelled);
-  EXPECT_EQ(sequence.tokens().size(), 20u);
-  EXPECT_EQ(engine->kv_held_bytes(), held);
+  Request request = GreedyRequest(Tokens(40), 20);
+  request.sampling.temperature = 1;
+  request.num_choices = 8;
+  const auto answer = Submit(*engine, request);
+  for (uint32_t choice = 0; choice < 8; ++choice)
+    EXPECT_EQ(ResultOf(*answer, choice).ids.size(), 20u);
 }
 
-TEST(Engine, TheContextIsALimit) {
-  auto engine = LoadSmall({.context_len = 8});
-  Sequence sequence = engine->NewSequence();
-  ASSERT_TRUE(engine->Compute(sequence, Tokens(8)).ok());
-  const Status status = engine->Compute(sequence, Tokens(1)).status();
+// The 32 readers of a common prefix compute it once.
+TEST(Engine, RequestsThatArriveTogetherComputeACommonPrefixOnce) {
+  EngineOptions options = SmallOptions();
+  options.kv_memory_bytes = uint64_t{64} << 20;
+  auto engine = LoadSmall(options);
+  std::vector<std::shared_ptr<Answer>> answers;
+  // All are in the mailbox before the first step.
+  engine->Ask([&](StepLoop&) {
+    for (uint32_t i = 0; i < 32; ++i) {
+      auto prompt = Tokens(2048);
+      const auto own = Tokens(64, 1000 + i);
+      prompt.insert(prompt.end(), own.begin(), own.end());
+      prompt[2048] = static_cast<TokenId>(i);  // no two tails begin alike
+      answers.push_back(Submit(*engine, GreedyRequest(prompt, 2)));
+    }
+  });
+  for (const auto& answer : answers) EXPECT_EQ(ResultOf(*answer).ids.size(), 2u);
+  EXPECT_EQ(engine->stats().computed_prompt_tokens, 2048u + 32 * 64);
+}
+
+// SCH-02, SCH-08.
+TEST(Engine, WhatCanNeverFitIsRefusedAtOnceWithTheNumbers) {
+  EngineOptions options = SmallOptions();
+  auto probe = LoadSmall(options);
+  size_t page = 0;
+  probe->Ask([&](StepLoop& loop) { page = loop.cache().pool().stride(OpenClass(0)); });
+  options.kv_memory_bytes = 8 * page;
+  auto engine = LoadSmall(options);
+  const Status status = engine->Submit(GreedyRequest(Tokens(129), 1)).status();
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
-  EXPECT_NE(status.message().find("8"), std::string::npos);
+  EXPECT_NE(status.message().find("9 KV pages"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("has 8 pages"), std::string::npos) << status.message();
+  EXPECT_NE(engine->Submit(GreedyRequest(Tokens(100), 100)).status().message().find("13 KV pages"),
+            std::string::npos);
+  EXPECT_EQ(AnswerOf(*engine, GreedyRequest(Tokens(120), 8)).ids.size(), 8u);
+  // Without a number of tokens: as many as fit.
+  Request open = GreedyRequest(Tokens(100), 0);
+  open.max_tokens.reset();
+  const auto answer = Submit(*engine, open);
+  EXPECT_EQ(ResultOf(*answer).ids.size(), 29u);  // 128 computed, and the last one
+  EXPECT_EQ(answer->finish_reason(0), FinishReason::kMemoryFull);
 }
 
-TEST(Engine, IdleKvMemoryIsNotCommitted) {
-  auto engine = LoadSmall({.kv_memory_bytes = uint64_t{64} << 30});
-  EXPECT_EQ(engine->kv_committed_bytes(), 0u);
-  EXPECT_EQ(engine->kv_held_bytes(), 0u);
-  {
-    Sequence sequence = engine->NewSequence();
-    ASSERT_TRUE(engine->Compute(sequence, Tokens(65)).ok());
-    EXPECT_GT(engine->kv_held_bytes(), 0u);
-    EXPECT_LE(engine->kv_committed_bytes(), uint64_t{4} << 20);
+// CAC-03, CAC-12, SCH-04.
+TEST(Engine, AFullPoolPreemptsAndChangesNoBit) {
+  EngineOptions options = SmallOptions();
+  auto probe = LoadSmall(options);
+  size_t page = 0;
+  probe->Ask([&](StepLoop& loop) { page = loop.cache().pool().stride(OpenClass(0)); });
+  std::vector<Result> alone;
+  for (uint32_t i = 0; i < 6; ++i)
+    alone.push_back(AnswerOf(*probe, GreedyRequest(Tokens(30, i), 60)));
+  options.kv_memory_bytes = 10 * page;
+  auto engine = LoadSmall(options);
+  std::vector<std::shared_ptr<Answer>> answers;
+  for (uint32_t i = 0; i < 6; ++i)
+    answers.push_back(Submit(*engine, GreedyRequest(Tokens(30, i), 60)));
+  for (uint32_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(ResultOf(*answers[i]), alone[i]) << i;
+    EXPECT_LE(answers[i]->num_preemptions(), 3u);
   }
-  EXPECT_EQ(engine->kv_held_bytes(), 0u);
+  EXPECT_GT(engine->stats().num_preemptions, 0u);
 }
 
+TEST(Engine, AnAbortFreesAllWithinAStep) {
+  auto engine = LoadSmall();
+  std::vector<std::shared_ptr<Answer>> answers;
+  for (uint32_t i = 0; i < 8; ++i)
+    answers.push_back(Submit(*engine, GreedyRequest(Tokens(200, i), 3000)));
+  answers[0]->Wait(0, 3);
+  for (const auto& answer : answers) engine->Abort(answer);
+  for (const auto& answer : answers) {
+    answer->Wait(0, UINT32_MAX);
+    EXPECT_EQ(answer->finish_reason(0), FinishReason::kCancelled);
+  }
+  const EngineStats stats = engine->stats();
+  EXPECT_EQ(stats.num_running + stats.num_waiting, 0u);
+  EXPECT_EQ(stats.kv_held_bytes, 0u);
+  EXPECT_EQ(stats.kv_held_bytes + stats.kv_cached_bytes + stats.kv_free_bytes,
+            stats.kv_budget_bytes);
+}
+
+TEST(Engine, BadRequestsAreRefusedAndNameTheField) {
+  auto engine = LoadSmall();
+  EXPECT_FALSE(engine->Submit(GreedyRequest({}, 4)).ok());
+  EXPECT_FALSE(engine->Submit(GreedyRequest({1, -1}, 4)).ok());
+  EXPECT_FALSE(engine->Submit(GreedyRequest({1, 1 << 20}, 4)).ok());
+  Request request = GreedyRequest({1}, 4);
+  request.num_choices = 129;
+  EXPECT_NE(engine->Submit(request).status().message().find("choices"), std::string::npos);
+  request.num_choices = 1;
+  request.sampling.min_tokens = 5;
+  EXPECT_NE(engine->Submit(request).status().message().find("min_tokens"), std::string::npos);
+}
+
+TEST(Engine, AFullPromptWithoutTokensIsComputedAndKept) {
+  auto engine = LoadSmall();
+  const auto answer = Submit(*engine, GreedyRequest(Tokens(64), 0));
+  EXPECT_TRUE(ResultOf(*answer).ids.empty());
+  EXPECT_EQ(answer->finish_reason(0), FinishReason::kMaxTokens);
+  const auto next = Submit(*engine, GreedyRequest(Tokens(64), 1));
+  EXPECT_EQ(ResultOf(*next).ids.size(), 1u);
+  EXPECT_EQ(next->prompt().num_cached, 63u);
+}
+
+TEST(Engine, WithoutPrefixesNothingIsKept) {
+  auto engine = LoadSmall();
+  for (int i = 0; i < 2; ++i) {
+    Request request = GreedyRequest(Tokens(64), 4);
+    request.uses_prefixes = false;
+    const auto answer = Submit(*engine, request);
+    ResultOf(*answer);
+    EXPECT_EQ(answer->prompt().num_cached, 0u);
+  }
+  EXPECT_EQ(engine->stats().kv_cached_bytes, 0u);
+}
+
+TEST(Engine, NoNewRequestsWhileItDrains) {
+  auto engine = LoadSmall();
+  const auto answer = Submit(*engine, GreedyRequest(Tokens(20), 10));
+  engine->Drain();
+  EXPECT_TRUE(answer->ended(0));
+  EXPECT_FALSE(engine->Submit(GreedyRequest(Tokens(20), 10)).ok());
+}
+
+// The engine thread is the only one that computes here, so all its allocations are counted.
 TEST(Engine, DecodeAllocatesNothingAfterWarmUp) {
-  auto engine = LoadSmall({.num_threads = 1, .page_size = 16});  // one thread: all is counted
-  Sequence sequence = engine->NewSequence();
-  ASSERT_TRUE(engine->Compute(sequence, Tokens(100)).ok());
-  const TokenId token = 5;
+  auto engine = LoadSmall();
+  std::vector<std::shared_ptr<Answer>> answers;
+  for (uint32_t i = 0; i < 8; ++i)
+    answers.push_back(Submit(*engine, GreedyRequest(Tokens(40 + i, i), 400)));
+  for (const auto& answer : answers) answer->Wait(0, 150);
   const uint64_t before = AllocationCount();
-  for (int i = 0; i < 40; ++i) ASSERT_TRUE(engine->Compute(sequence, {&token, 1}).ok());
+  for (const auto& answer : answers) answer->Wait(0, 250);
   EXPECT_EQ(AllocationCount(), before);
-}
-
-// A copy of the small model with a NaN in layer 1's feed forward, so that layer 2's K and V are.
-std::string ModelWithNan() {
-  auto file = GgufFile::Open(TestData("models/llama-gqa.gguf"));
-  EXPECT_TRUE(file.ok());
-  const GgufTensor* tensor = file->header().FindTensor("blk.1.ffn_down.weight");
-  std::ifstream input(TestData("models/llama-gqa.gguf"), std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(input), {}};
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  std::memcpy(bytes.data() + tensor->file_offset, &nan, sizeof nan);
-  const std::string path = testing::TempDir() + "/quire-nan.gguf";
-  std::ofstream(path, std::ios::binary) << bytes;
-  return path;
-}
-
-TEST(Engine, NanInKOrVFailsTheCallAndNamesTheFirstLayer) {
-  auto engine = Engine::Load(ModelWithNan(), {.num_threads = 2}, {});
-  ASSERT_TRUE(engine.ok()) << engine.status().message();
-  Sequence sequence = (*engine)->NewSequence();
-  const Status status = (*engine)->Compute(sequence, Tokens(5)).status();
-  EXPECT_EQ(status.code(), StatusCode::kNonFinite);
-  EXPECT_NE(status.message().find("layer 2"), std::string::npos) << status.message();
-  EXPECT_TRUE(sequence.tokens().empty());
-  EXPECT_EQ((*engine)->kv_held_bytes(), 0u);
-}
-
-TEST(Engine, FreedPagesCanGoBackToTheSystem) {
-  auto engine = LoadSmall({.context_len = 6000});
-  Sequence sequence = engine->NewSequence();
-  ASSERT_TRUE(engine->Compute(sequence, Tokens(6000)).ok());
-  EXPECT_GT(engine->kv_committed_bytes(), 0u);
-  sequence.Truncate(0);
-  engine->ReleaseIdleMemory();
-  EXPECT_EQ(engine->kv_committed_bytes(), 0u);
-}
-
-TEST(Engine, OptionsOutOfRangeAreErrors) {
-  const std::string path = TestData("models/llama-gqa.gguf");
-  EXPECT_FALSE(Engine::Load(path, {.num_threads = -1}, {}).ok());
-  EXPECT_FALSE(Engine::Load(path, {.page_size = 20}, {}).ok());
-  EXPECT_FALSE(Engine::Load(path, {.chunk_len = 0}, {}).ok());
+  engine->Drain();
 }
 
 }  // namespace

@@ -1,105 +1,76 @@
 #include "engine/generation.h"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "base/errors.h"
+#include "engine/stop_text.h"
 #include "text/detokenizer.h"
 
 namespace quire {
 namespace {
 
-class Stopwatch {
- public:
-  double Seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-size_t CommonPrefix(std::span<const TokenId> a, std::span<const TokenId> b) {
-  return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
-}
+constexpr std::chrono::milliseconds kLookAtCancelled(50);
 
 }  // namespace
 
-std::string_view FinishReasonName(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kEndOfAnswer:
-      return "stop";
-    case FinishReason::kMaxTokens:
-      return "length";
-    case FinishReason::kContextFull:
-      return "context";
-    case FinishReason::kMemoryFull:
-      return "memory";
-    case FinishReason::kCancelled:
-      return "cancelled";
-  }
-  return "?";
-}
-
-StatusOr<Generation> Generate(Engine& engine, Sequence& sequence, const Tokenizer& tokenizer,
-                              std::span<const TokenId> prompt, const GenerationParams& params,
+StatusOr<Generation> Generate(Engine& engine, std::span<const TokenId> prompt,
+                              const GenerationParams& params,
                               const std::function<void(std::string_view)>& on_text,
                               const std::atomic<bool>* cancelled) {
-  QUIRE_RETURN_IF_ERROR(params.sampling.Validate());
-  if (prompt.empty()) return InvalidArgument("the prompt has no tokens: give some text");
-  const Stopwatch since_call;
+  Request request{
+      .prompt = {prompt.begin(), prompt.end()}, .sampling = params.sampling, .keeps_times = true};
+  const auto is_cancelled = [&] {
+    return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
+  };
+  if (params.max_tokens != 0) request.max_tokens = params.max_tokens;
   Generation result;
-  // The last prompt token is always computed: its logits are what we are after.
-  const size_t kept = std::min(CommonPrefix(sequence.tokens(), prompt), prompt.size() - 1);
-  sequence.Truncate(kept);
   result.prompt_len = static_cast<uint32_t>(prompt.size());
-  result.num_cached = static_cast<uint32_t>(kept);
+  result.finish_reason = FinishReason::kCancelled;
+  if (is_cancelled()) return result;
+  QUIRE_ASSIGN_OR_RETURN(const std::shared_ptr<Answer> answer, engine.Submit(std::move(request)));
 
-  Sampler sampler(static_cast<uint32_t>(engine.model().shape().num_tokens));
-  Detokenizer detokenizer(&tokenizer, {.starts_text = false});
+  StopText stop_text(params.sampling);
+  Detokenizer detokenizer(&engine.tokenizer(), {.starts_text = false});
   const auto send = [&](std::string_view text) {
     if (text.empty()) return;
     result.text += text;
     if (on_text) on_text(text);
   };
-
-  StatusOr<std::span<const float>> logits =
-      engine.Compute(sequence, prompt.subspan(kept), 1, cancelled);
-  result.prompt_seconds = since_call.Seconds();
   for (;;) {
-    if (const StatusCode code = logits.status().code(); !logits.ok()) {
-      if (code == StatusCode::kCancelled) {
-        result.finish_reason = FinishReason::kCancelled;
-      } else if (code == StatusCode::kResourceExhausted && !result.ids.empty()) {
-        result.finish_reason = FinishReason::kMemoryFull;  // what there is of the answer stays
-      } else {
-        return logits.status();
-      }
-      break;
+    const auto seen = static_cast<uint32_t>(result.ids.size());
+    const bool had_ended = answer->ended(0);
+    const uint32_t count = answer->Wait(0, seen, kLookAtCancelled);
+    for (uint32_t i = seen; i < count; ++i) {
+      const TokenId id = answer->tokens(0)[i];
+      result.ids.push_back(id);
+      if (params.sampling.top_logprobs.has_value())
+        result.logprobs.push_back(answer->logprobs(0, i));
+      QUIRE_ASSIGN_OR_RETURN(const std::string text, detokenizer.Push(id));
+      send(stop_text.Push(text, detokenizer.has_waiting()));
+      if (stop_text.stopped()) break;
     }
-    QUIRE_ASSIGN_OR_RETURN(const SampledToken token, sampler.Sample(logits.value(), params.sampling,
-                                                                    sequence.tokens().size()));
-    if (result.ids.empty()) result.first_token_seconds = since_call.Seconds();
-    if (!params.ignore_end && tokenizer.has_text() && tokenizer.IsEndOfGeneration(token.id)) break;
-    result.ids.push_back(token.id);
-    if (tokenizer.has_text()) {
-      QUIRE_ASSIGN_OR_RETURN(const std::string text, detokenizer.Push(token.id));
-      send(text);
-    }
-    if (params.max_tokens != 0 && result.ids.size() >= params.max_tokens) {
-      result.finish_reason = FinishReason::kMaxTokens;
-      break;
-    }
-    if (sequence.tokens().size() >= engine.options().context_len) {
-      result.finish_reason = FinishReason::kContextFull;
-      break;
-    }
-    logits = engine.Compute(sequence, {&token.id, 1}, 1, cancelled);
+    if (had_ended && count == result.ids.size()) break;
+    if (is_cancelled()) answer->Abort();
   }
-  send(detokenizer.Finish());
+  QUIRE_RETURN_IF_ERROR(answer->status(0));
+  if (!stop_text.stopped()) send(stop_text.Finish(detokenizer.Finish()));
+  result.finish_reason = answer->finish_reason(0);
+  if (stop_text.stopped()) {
+    result.finish_reason = FinishReason::kStopString;
+    result.stop_string = stop_text.stop_index();
+  }
+  result.stop_token = answer->stop_token(0);
+  result.num_text_ids = stop_text.num_released();
+  const PromptReport& report = answer->prompt();
+  result.prompt_len = report.prompt_len;
+  result.num_cached = report.num_cached;
+  result.match_stop = report.match_stop;
+  result.first_token_seconds = report.first_token_seconds;
+  result.prompt_seconds = report.first_token_seconds - report.queue_seconds;
   if (!result.ids.empty())
-    result.decode_seconds = since_call.Seconds() - result.first_token_seconds;
+    result.decode_seconds = answer->token_seconds(0, static_cast<uint32_t>(result.ids.size()) - 1) -
+                            answer->token_seconds(0, 0);
   return result;
 }
 

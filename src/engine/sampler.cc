@@ -8,46 +8,13 @@
 #include "base/check.h"
 #include "base/errors.h"
 #include "base/philox.h"
+#include "engine/exp_log.h"
+#include "engine/logit_adjustment.h"
 
 namespace quire {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-constexpr double kTwo52 = 4503599627370496.0;
-
-// exp(x) for x <= 0, within 2 units in the last place; below -700 that of -700 (1e-304), which is
-// nothing beside 1. Only + - * and integer steps, so every machine and every vector width gives
-// the same bits (-ffp-contract=off).
-inline double ExpOfNegative(double x) {
-  constexpr double kLog2E = 1.4426950408889634;
-  constexpr double kLn2High = 0.693147180369123816490;  // 33 bits: n * kLn2High is exact
-  constexpr double kLn2Low = 1.90821492927058770002e-10;
-  constexpr double kRound = 1.5 * kTwo52;  // the low bits of x + kRound are x rounded
-  // 1/13!, 1/12!, ... 1/0!: the next term is below 2^-57 for |r| <= ln 2 / 2.
-  constexpr double kTerms[] = {1.0 / 6227020800,
-                               1.0 / 479001600,
-                               1.0 / 39916800,
-                               1.0 / 3628800,
-                               1.0 / 362880,
-                               1.0 / 40320,
-                               1.0 / 5040,
-                               1.0 / 720,
-                               1.0 / 120,
-                               1.0 / 24,
-                               1.0 / 6,
-                               1.0 / 2,
-                               1.0,
-                               1.0};
-  const double clamped = x < -700.0 ? -700.0 : x;
-  const double shifted = clamped * kLog2E + kRound;
-  const double n = shifted - kRound;
-  const double r = (clamped - n * kLn2High) - n * kLn2Low;
-  double sum = kTerms[0];
-  for (int i = 1; i < 14; ++i) sum = sum * r + kTerms[i];
-  // n sits in the low bits of `shifted`; 2^n is built in the exponent field.
-  return sum * std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) + 1023) << 52);
-}
 
 // exp((logit - best) / temperature) in units of 1 / weight_one, rounded. Requires: weight_one <=
 // 2^51, so that the low 52 bits of the sum with 2^52 are the whole number.
@@ -60,18 +27,6 @@ void FillWeights(std::span<const float> logits, double best, double temperature,
   }
 }
 
-// ln(x) for x >= 1, by Halley's steps on our own exp: same bits everywhere, unlike std::log.
-double Log(double x) {
-  int exponent = 0;
-  double y = std::frexp(x, &exponent);  // [1/2, 1)
-  y = 0.6931471805599453 * exponent + (y - 1.0);
-  for (int i = 0; i < 4; ++i) {
-    const double ratio = x * ExpOfNegative(-y);
-    y += 2.0 * (ratio - 1.0) / (ratio + 1.0);
-  }
-  return y;
-}
-
 uint64_t RandomBits(uint64_t seed, uint32_t choice, uint64_t position) {
   const auto words = Philox4x32(
       {static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), choice, 0},
@@ -79,58 +34,46 @@ uint64_t RandomBits(uint64_t seed, uint32_t choice, uint64_t position) {
   return uint64_t{words[1]} << 32 | words[0];
 }
 
-// The lowest id with the largest logit.
-StatusOr<TokenId> BestToken(std::span<const float> logits) {
-  float best = -kInfinity;
+// The lowest id with the largest logit. Requires: no NaN.
+TokenId BestToken(std::span<const float> logits) {
+  float best = logits[0];
   size_t id = 0;
-  bool has_nan = false;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    has_nan |= std::isnan(logits[i]);
+  for (size_t i = 1; i < logits.size(); ++i) {
     if (logits[i] > best) {
       best = logits[i];
       id = i;
     }
   }
-  if (has_nan)
-    id = std::find_if(logits.begin(), logits.end(), [](float x) { return std::isnan(x); }) -
-         logits.begin();
-  if (has_nan || best == kInfinity)
-    return NonFinite("the logit of token {} is {}: the model's numbers overflowed", id, logits[id]);
-  if (best == -kInfinity)
-    return NonFinite("all {} logits are minus infinity: no token is left to choose", logits.size());
   return static_cast<TokenId>(id);
 }
 
-double LogProb(std::span<const float> logits, TokenId best, TokenId id) {
-  constexpr size_t kBlock = 64;  // exps in blocks, so that the compiler can use vectors
-  double exps[kBlock];
-  const double best_logit = logits[best];
-  double sum = 0;  // by rising id, one order
-  for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
-    const size_t block_len = std::min(kBlock, logits.size() - begin);
-    for (size_t i = 0; i < block_len; ++i)
-      exps[i] = ExpOfNegative(double{logits[begin + i]} - best_logit);
-    for (size_t i = 0; i < block_len; ++i) sum += exps[i];
+// The same for a row of the model, which may be anything.
+StatusOr<TokenId> CheckedBestToken(std::span<const float> logits) {
+  bool has_nan = false;
+  for (const float logit : logits) has_nan |= std::isnan(logit);
+  TokenId best = 0;
+  if (has_nan) {
+    const auto first_nan =
+        std::find_if(logits.begin(), logits.end(), [](float x) { return std::isnan(x); });
+    best = static_cast<TokenId>(first_nan - logits.begin());
+  } else {
+    best = BestToken(logits);
   }
-  return (double{logits[id]} - best_logit) - Log(sum);
+  if (has_nan || logits[best] == kInfinity)
+    return NonFinite("the logit of token {} is {}: the model's numbers overflowed", best,
+                     logits[best]);
+  if (logits[best] == -kInfinity)
+    return NonFinite("all {} logits are minus infinity: no token is left to choose", logits.size());
+  return best;
 }
 
 }  // namespace
-
-Status SamplingParams::Validate() const {
-  // Written so that NaN fails.
-  if (!(temperature >= 0.0f && temperature <= 2.0f))
-    return InvalidArgument("temperature {}: need 0 to 2", temperature);
-  if (top_k < -1) return InvalidArgument("top_k {}: need 1 or more, or 0 or -1 for off", top_k);
-  if (!(top_p >= 0.0f && top_p <= 1.0f)) return InvalidArgument("top_p {}: need 0 to 1", top_p);
-  if (!(min_p >= 0.0f && min_p <= 1.0f)) return InvalidArgument("min_p {}: need 0 to 1", min_p);
-  return OkStatus();
-}
 
 Sampler::Sampler(uint32_t num_tokens)
     : num_tokens_(num_tokens),
       // All weights together stay below 2^62; with 262,144 tokens this is 2^43.
       weight_one_(std::ldexp(1.0, std::min(51, 62 - static_cast<int>(std::bit_width(num_tokens))))),
+      adjusted_(num_tokens, 0),
       weights_(num_tokens, 0) {
   QUIRE_CHECK(num_tokens > 0);
   kept_logits_.reserve(num_tokens);
@@ -139,16 +82,28 @@ Sampler::Sampler(uint32_t num_tokens)
 }
 
 StatusOr<SampledToken> Sampler::Sample(std::span<const float> logits, const SamplingParams& params,
-                                       uint64_t position, uint32_t choice) {
+                                       const SamplerState& state, uint64_t position,
+                                       uint32_t choice) {
   if (logits.size() < num_tokens_)
     return InvalidArgument("a row of {} logits, the vocabulary has {} tokens", logits.size(),
                            num_tokens_);
-  const std::span<const float> row = logits.first(num_tokens_);
-  QUIRE_ASSIGN_OR_RETURN(const TokenId best, BestToken(row));
+  const std::span<const float> raw = logits.first(num_tokens_);
+  QUIRE_ASSIGN_OR_RETURN(const TokenId raw_best, CheckedBestToken(raw));
+  std::span<const float> row = raw;
+  TokenId best = raw_best;
+  if (NeedsAdjustment(params, state)) {
+    AdjustLogits(raw, params, state, adjusted_);
+    row = adjusted_;
+    best = BestToken(row);
+    if (row[best] == -kInfinity)
+      return NonFinite("the logits of all tokens that the request leaves are minus infinity");
+  }
   SampledToken token{.id = best};
   if (!params.is_greedy())
     token.id = Draw(row, best, params, RandomBits(params.seed, choice, position));
-  if (params.want_logprob) token.logprob = LogProb(row, best, token.id);
+  if (params.top_logprobs.has_value())
+    FillLogprobs(raw, raw_best, token.id, static_cast<uint32_t>(*params.top_logprobs),
+                 token.logprobs);
   return token;
 }
 

@@ -1,17 +1,19 @@
 // Sampler: one row of logits becomes one token.
 //
-// The token is a pure function of (logits, params, choice, position): the random number is a
+// The token is a pure function of (logits, params, state, choice, position): the random number is a
 // counter-based one (Philox4x32-10) keyed by the seed, so neither batch mates nor preemption nor
 // the history of this object matter, and n choices of one request differ.
 //
-// Order: temperature; top_k; top_p, over what top_k left; min_p, relative to the likeliest token;
-// then one draw, walking the kept tokens by rising id. Candidates rank by falling logit, equal
-// ones by rising id, so the lowest id wins ties everywhere.
+// Order: allowed tokens, logit bias, min_tokens, penalties (engine/logit_adjustment.h);
+// temperature; top_k; top_p, over what top_k left; min_p, relative to the likeliest token; then one
+// draw, walking the kept tokens by rising id. Candidates rank by falling logit, equal ones by
+// rising id, so the lowest id wins ties everywhere.
 //
 // Same tokens on every machine: the arithmetic is + - * / in double and an exp of our own (libm's
 // differ in the last bit), and probabilities are summed as integers, which have no order.
 //
-// Not here: penalties, grammar masks (a masked token has the logit minus infinity), top log-probs.
+// Not here: grammar masks (a masked token has the logit minus infinity), what ends an answer
+// (SamplingParams::EndsAnswer, engine/stop_text.h).
 //
 // Threading: not thread-safe (it owns scratch); one Sampler serves all sequences of a thread.
 // Cost: time linear in the vocabulary with any params, times log k for top_k. Nothing is
@@ -26,28 +28,15 @@
 
 #include "base/ids.h"
 #include "base/status.h"
+#include "engine/logprobs.h"
+#include "engine/sampler_state.h"
+#include "engine/sampling_params.h"
 
 namespace quire {
 
-// Defaults: those of `quire run`.
-struct SamplingParams {
-  float temperature = 0.8f;  // 0 to 2; under 1e-5: the likeliest token, whatever else is set
-  int32_t top_k = 40;        // keep the k likeliest; 0 and -1: off
-  float top_p = 0.95f;       // keep the likeliest that together reach it, 0 to 1; 0: only the best
-  float min_p = 0.05f;       // keep those with at least min_p times the best's probability, 0 to 1
-  uint64_t seed = 0;
-  bool want_logprob = false;  // fill SampledToken::logprob; costs one exp per vocabulary entry
-
-  // kInvalidArgument with the field, its value and its range.
-  Status Validate() const;
-
-  bool is_greedy() const { return temperature < 1e-5f; }
-};
-
 struct SampledToken {
   TokenId id = 0;
-  // Natural log-softmax of the raw logits (before temperature and filters) at id; 0 if not wanted.
-  double logprob = 0;
+  Logprobs logprobs = {};  // as params.top_logprobs says
 };
 
 class Sampler {
@@ -56,14 +45,15 @@ class Sampler {
   // sampled.
   explicit Sampler(uint32_t num_tokens);
 
-  // Requires: params.Validate().ok().
+  // Requires: params prepared for num_tokens (Validate() is enough for params without lists of
+  // ids); `state` made with them.
   //   logits    [>= num_tokens]  f32; minus infinity is "never"
   //   position  of the token to be sampled, counted from the start of the sequence
   //   choice    which of the n answers to one prompt
-  // kInvalidArgument for a row that is too short; kNonFinite for NaN, plus infinity, or a row of
-  // minus infinity alone.
+  // kInvalidArgument for a row that is too short; kNonFinite for NaN, plus infinity, or a row that
+  // is minus infinity wherever the params allow a token.
   StatusOr<SampledToken> Sample(std::span<const float> logits, const SamplingParams& params,
-                                uint64_t position, uint32_t choice = 0);
+                                const SamplerState& state, uint64_t position, uint32_t choice = 0);
 
   uint32_t num_tokens() const { return num_tokens_; }
 
@@ -87,6 +77,7 @@ class Sampler {
 
   uint32_t num_tokens_;
   double weight_one_;  // the weight of the best token, a power of two
+  std::vector<float> adjusted_;
   // exp((logit - best) / temperature) in fixed point; 0 is dropped. Integers, so that sums have no
   // order.
   std::vector<uint64_t> weights_;

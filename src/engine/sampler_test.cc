@@ -15,11 +15,11 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-constexpr SamplingParams kOff{.temperature = 1, .top_k = 0, .top_p = 1, .min_p = 0};
+const SamplingParams kOff{.temperature = 1, .top_k = 0, .top_p = 1, .min_p = 0};
 
 TokenId SampleId(Sampler& sampler, const std::vector<float>& logits, const SamplingParams& params,
                  uint64_t position = 0, uint32_t choice = 0) {
-  auto token = sampler.Sample(logits, params, position, choice);
+  auto token = sampler.Sample(logits, params, SamplerState(), position, choice);
   EXPECT_TRUE(token.ok()) << token.status().message();
   return token.ok() ? token->id : -1;
 }
@@ -164,12 +164,11 @@ TEST(Sampler, TinyTemperaturesAreGreedy) {
     for (float top_p : {0.5f, 1.0f})
       for (uint64_t position = 0; position < 50; ++position) {
         Sampler sampler(5);
-        const SamplingParams params{
-            .temperature = temperature, .top_p = top_p, .want_logprob = true};
-        auto token = sampler.Sample(logits, params, position);
+        const SamplingParams params{.temperature = temperature, .top_p = top_p, .top_logprobs = 0};
+        auto token = sampler.Sample(logits, params, SamplerState(), position);
         ASSERT_TRUE(token.ok());
         EXPECT_EQ(token->id, 1);
-        EXPECT_TRUE(std::isfinite(token->logprob));
+        EXPECT_TRUE(std::isfinite(token->logprobs.sampled));
       }
 }
 
@@ -233,15 +232,19 @@ TEST(Sampler, ParamsOutsideTheirRangesAreNamed) {
 
 TEST(Sampler, NanAndInfinityAreErrorsThatNameTheToken) {
   Sampler sampler(3);
-  EXPECT_EQ(sampler.Sample(std::vector<float>{1, kNan, 9}, {}, 0).status().message(),
-            "the logit of token 1 is nan: the model's numbers overflowed");
-  EXPECT_EQ(sampler.Sample(std::vector<float>{kInfinity, 1, 1}, {}, 0).status().code(),
-            StatusCode::kNonFinite);
-  EXPECT_EQ(sampler.Sample(std::vector<float>{kInfinity, 1, kNan}, {}, 0).status().code(),
-            StatusCode::kNonFinite);
-  EXPECT_EQ(sampler.Sample(std::vector<float>(3, -kInfinity), {}, 0).status().code(),
-            StatusCode::kNonFinite);
-  EXPECT_EQ(sampler.Sample(std::vector<float>{1, 2}, {}, 0).status().code(),
+  EXPECT_EQ(
+      sampler.Sample(std::vector<float>{1, kNan, 9}, {}, SamplerState(), 0).status().message(),
+      "the logit of token 1 is nan: the model's numbers overflowed");
+  EXPECT_EQ(
+      sampler.Sample(std::vector<float>{kInfinity, 1, 1}, {}, SamplerState(), 0).status().code(),
+      StatusCode::kNonFinite);
+  EXPECT_EQ(
+      sampler.Sample(std::vector<float>{kInfinity, 1, kNan}, {}, SamplerState(), 0).status().code(),
+      StatusCode::kNonFinite);
+  EXPECT_EQ(
+      sampler.Sample(std::vector<float>(3, -kInfinity), {}, SamplerState(), 0).status().code(),
+      StatusCode::kNonFinite);
+  EXPECT_EQ(sampler.Sample(std::vector<float>{1, 2}, {}, SamplerState(), 0).status().code(),
             StatusCode::kInvalidArgument);
 }
 
@@ -258,10 +261,11 @@ TEST(Sampler, ExtremeLogitsKeepTheirMeaning) {
   }
   Sampler sampler(4);
   SamplingParams params = kOff;
-  params.want_logprob = true;
-  auto token = sampler.Sample(std::vector<float>{-1e30f, 1e30f, 1e30f, -kInfinity}, params, 0);
+  params.top_logprobs = 0;
+  auto token = sampler.Sample(std::vector<float>{-1e30f, 1e30f, 1e30f, -kInfinity}, params,
+                              SamplerState(), 0);
   ASSERT_TRUE(token.ok());
-  EXPECT_NEAR(token->logprob, -std::log(2.0), 4e-16);  // 2 units in the last place of ln 2
+  EXPECT_NEAR(token->logprobs.sampled, -std::log(2.0), 4e-16);  // 2 units in the last place of ln 2
 }
 
 TEST(Sampler, PaddingRowsAreNeverSampled) {
@@ -299,6 +303,57 @@ TEST(Sampler, TheTokenDependsOnSeedChoiceAndPositionOnly) {
   EXPECT_LE(num_same_seed, 5);
 }
 
+// Sampling again without a commit, as after a preemption, gives the same token; a token that was
+// committed is not forgotten.
+TEST(Sampler, PenaltiesDependOnTheCommittedTokensOnly) {
+  const std::vector<float> logits = {3, 2, 1};
+  const SamplingParams params{.temperature = 0, .presence_penalty = 1.5f};
+  Sampler sampler(3);
+  SamplerState state(params, 3);
+  const auto next = [&] { return sampler.Sample(logits, params, state, 0).value().id; };
+  EXPECT_EQ(next(), 0);
+  EXPECT_EQ(next(), 0);
+  state.Commit(0);  // 1.5, 2, 1
+  EXPECT_EQ(next(), 1);
+  state.Commit(1);  // 1.5, 0.5, 1
+  EXPECT_EQ(next(), 0);
+}
+
+TEST(Sampler, OnlyAllowedTokensComeUpAndTheFiltersSeeNoOthers) {
+  SamplingParams params{.temperature = 1, .top_k = 2, .top_p = 1, .min_p = 0.5f};
+  params.allowed_tokens = {3, 5, 8};
+  params.logit_bias = {{8, 0.5f}};
+  ASSERT_TRUE(params.Prepare(10, {}).ok());
+  const std::vector<float> logits = {9, 9, 9, 1, 9, -1, 9, 9, 0.5f, 9};
+  Sampler sampler(10);
+  std::vector<int> counts(10, 0);
+  for (int i = 0; i < 2000; ++i)
+    ++counts[sampler.Sample(logits, params, SamplerState(), i).value().id];
+  EXPECT_EQ(counts[3] + counts[8], 2000);
+  EXPECT_NEAR(counts[3], 1000, 5 * std::sqrt(500));  // 5 standard deviations of 1/2
+}
+
+TEST(Sampler, EndTokensDoNotComeUpBeforeMinTokens) {
+  SamplingParams params{.temperature = 0, .min_tokens = 2, .stop_tokens = {1}};
+  ASSERT_TRUE(params.Prepare(4, std::vector<TokenId>{2}).ok());
+  Sampler sampler(4);
+  SamplerState state(params, 4);
+  const std::vector<float> logits = {0, 8, 9, 1};
+  for (const TokenId expected : {3, 3, 2}) {
+    EXPECT_EQ(sampler.Sample(logits, params, state, 0).value().id, expected);
+    state.Commit(expected);
+  }
+}
+
+TEST(Sampler, ARowThatLeavesTheRequestNothingIsAnError) {
+  SamplingParams params;
+  params.allowed_tokens = {0, 2};
+  ASSERT_TRUE(params.Prepare(3, {}).ok());
+  const auto token =
+      Sampler(3).Sample(std::vector<float>{-kInfinity, 1, -kInfinity}, params, SamplerState(), 0);
+  EXPECT_EQ(token.status().code(), StatusCode::kNonFinite);
+}
+
 // Ids that every compiler and machine must give: FNV-1a over 64 draws for each of four settings.
 TEST(Sampler, TheStreamIsTheSameOnEveryMachine) {
   const std::vector<float> logits = RandomLogits(5, 5000, 8);
@@ -320,14 +375,14 @@ TEST(Sampler, LogProbIsTheLogSoftmaxOfTheRawLogits) {
     for (float logit : logits) sum += std::exp(static_cast<long double>(logit));
     Sampler sampler(num_tokens);
     for (int position = 0; position < 20; ++position) {
-      SamplingParams params{.temperature = 1.7f, .top_k = 0, .want_logprob = true};
-      auto token = sampler.Sample(logits, params, position);
+      SamplingParams params{.temperature = 1.7f, .top_k = 0, .top_logprobs = 0};
+      auto token = sampler.Sample(logits, params, SamplerState(), position);
       ASSERT_TRUE(token.ok());
       const double expected = static_cast<double>(logits[token->id] - std::log(sum));
       // Each term errs by 2 units of 2^-53 and each addition by one; then log and a subtraction of
       // numbers below 64.
       const double bound = (2.0 + num_tokens + 4 * 64) * std::ldexp(1.0, -53);
-      EXPECT_NEAR(token->logprob, expected, bound) << num_tokens;
+      EXPECT_NEAR(token->logprobs.sampled, expected, bound) << num_tokens;
     }
   }
 }

@@ -37,6 +37,9 @@ class Detokenizer {
   // What still waits. The detokenizer is then as new, within the same text.
   std::string Finish();
 
+  // Does the start of a character wait for the rest?
+  bool has_waiting() const { return !waiting_.empty(); }
+
  private:
   // Moves all of waiting_ that is decided to the result.
   std::string Take(bool at_end);

@@ -53,6 +53,11 @@ class ExitCodes(unittest.TestCase):
     def test_wrong_words_give_2(self):
         self.check(run("run", MODEL, "--no-such-flag"), 2, "--no-such-flag")
         self.check(run("run", MODEL, "--prompt-ids", "1", "--temp", "-1"), 2, "temperature")
+        self.check(run("run", MODEL, "--prompt-ids", "1", "--repeat-penalty", "0"), 2,
+                   "repetition_penalty")
+        self.check(run("run", MODEL, "--prompt-ids", "1", "--stop", ""), 2, "stop string 0")
+        self.check(run("run", MODEL, "--prompt-ids", "1", "--min-tokens", "9", "-n", "8"), 2,
+                   "max_tokens")
         self.check(run("run", MODEL, "--prompt-ids", "1 x"), 2, "no token id")
         self.check(run("run", MODEL, "--prompt-ids", "1", "--kv", "q8"), 2, "q8")
         self.check(run("run", MODEL, "--prompt-ids", "1", "--kv-memory", "lots"), 2, "--kv-memory")
@@ -81,7 +86,7 @@ class ExitCodes(unittest.TestCase):
         self.check(run("run", MODEL, "--prompt-ids", "1", "--kv-memory", "4KiB"), 2, "--kv-memory")
         ids = " ".join(["1"] * 200)
         result = run("run", MODEL, "--prompt-ids", ids, "--kv-memory", "80KiB")
-        self.check(result, 3, "need 4 pages, 2 of 2 free")
+        self.check(result, 3, "need 4 KV pages, 131,072 bytes; the budget has 2 pages, 81,920 bytes")
 
 
 class Run(unittest.TestCase):
@@ -94,7 +99,7 @@ class Run(unittest.TestCase):
         self.assertEqual(len(answer["ids"]), 8)
         self.assertEqual(answer["finish_reason"], "length")
         self.assertGreater(answer["timings"]["prompt_seconds"], 0)
-        self.assertGreater(answer["memory"]["kv_held_bytes"], 0)
+        self.assertGreater(answer["memory"]["kv_cached_bytes"], 0)
 
     def test_the_same_seed_gives_the_same_ids(self):
         answers = [
@@ -114,6 +119,14 @@ class Run(unittest.TestCase):
                 continue  # this machine lacks it
             ids.add(tuple(json.loads(result.stdout)["ids"]))
         self.assertEqual(len(ids), 1)
+
+    @needs(TEXT_MODEL)
+    def test_a_stop_string_ends_the_answer_before_it(self):
+        arguments = ("run", "--temp", "0", "--raw", "-p", "Once", "-n", "40")
+        whole = run(*arguments, TEXT_MODEL).stdout.rstrip("\n")
+        stop = whole[10:14]
+        cut = run(*arguments, "--stop", "#", "--stop", stop, TEXT_MODEL).stdout
+        self.assertEqual(cut, whole[:whole.index(stop)] + "\n")
 
     @needs(TEXT_MODEL)
     def test_text_goes_to_stdout_and_the_summary_to_stderr(self):
@@ -232,9 +245,28 @@ class OtherCommands(unittest.TestCase):
 
     def test_bench_shows_what_the_cache_saves(self):
         rows = json.loads(
-            run("bench", MODEL, "--no-kv-cache", "-d", "200", "-r", "1", "--json").stdout)
+            run("bench", MODEL, "--no-kv-cache", "-d", "2000", "-r", "2", "--json").stdout)
         self.assertEqual([row["kv_cache"] for row in rows], [True, False])
         self.assertGreater(rows[0]["tokens_per_second"], 2 * rows[1]["tokens_per_second"])
+
+    def test_bench_eviction_counts_hits_of_a_trace(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+            for ids in ([1, 2, 3], [4], [1, 2, 3]):
+                file.write(json.dumps({"timestamp": 0, "hash_ids": ids}) + "\n")
+            file.flush()
+            command = ("bench", "eviction", "--trace", file.name, "--memory-tokens", "1.5k")
+            rows = json.loads(run(*command, "--flood", "2", "--json").stdout)
+            self.assertEqual([row["num_pages"] for row in rows], [2] * 4)
+            rows = json.loads(run(*command, "--page-size", "500", "--json").stdout)
+            self.assertEqual([(row["policy"], row["hits"], row["pages"]) for row in rows],
+                             [("plain_lru", 0, 7), ("lru", 2, 7), ("reuse", 2, 7), ("best", 3, 7)])
+            self.assertIn("42.86 %", run(*command, "--page-size", "500").stdout)
+            file.write('{"hash_ids": [-1]}\n')
+            file.flush()
+            wrong = run(*command)
+            self.assertEqual((wrong.returncode, wrong.stdout), (3, ""))
+            self.assertIn(":4: \"hash_ids\" has -1, which is no id below 2^63", wrong.stderr)
+        self.assertEqual(run(*command, "--memory-tokens", "2x").returncode, 2)
 
     @needs(TEXT_MODEL)
     def test_tokenize_goes_there_and_back(self):

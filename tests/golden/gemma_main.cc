@@ -27,12 +27,12 @@ class Gemma : public ::testing::Test {
     if (text_.empty()) GTEST_SKIP() << "no shared data on this machine";
   }
 
-  std::unique_ptr<Engine> Load(ActivationForm activations) const {
+  std::unique_ptr<ModelRunner> Load(ActivationForm activations) const {
     EngineOptions options = ExactOptions();
     options.activations = activations;
     options.kv_codec = KvCodec::kF16;
     options.num_threads = 0;
-    return LoadEngine(path_, options);
+    return LoadRunner(path_, options);
   }
 
   // Bounds: f32 activations and f16 K and V 0.1 %; int8 activations 1 %.

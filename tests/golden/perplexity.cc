@@ -23,7 +23,7 @@ double NegativeLogLikelihood(std::span<const float> row, TokenId token) {
 
 }  // namespace
 
-double Perplexity(Engine& engine, const Tokenizer& tokenizer, const std::string& path,
+double Perplexity(ModelRunner& engine, const Tokenizer& tokenizer, const std::string& path,
                   size_t context, size_t num_chunks) {
   const auto ids =
       tokenizer.Encode(ReadTestFile(path), {.add_special = true, .parse_special = false});

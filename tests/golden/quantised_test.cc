@@ -32,20 +32,20 @@ class Quantised : public ::testing::TestWithParam<const char*> {
     EXPECT_TRUE(model.ok()) << model.status().message();
     return model->Logits(tokens());
   }
-  std::vector<double> Engine(ActivationForm activations) const {
+  std::vector<double> ModelRunner(ActivationForm activations) const {
     EngineOptions options = ExactOptions();
     options.activations = activations;
-    return ToDouble(ComputeLogits(*LoadEngine(path(), options), tokens()));
+    return ToDouble(ComputeLogits(*LoadRunner(path(), options), tokens()));
   }
 };
 
 TEST_P(Quantised, MeetTheFloatBoundWithF32Activations) {
-  const Difference difference = Compare(Engine(ActivationForm::kF32), Reference());
+  const Difference difference = Compare(ModelRunner(ActivationForm::kF32), Reference());
   EXPECT_TRUE(difference.Within(kFloatBound.max_abs, kFloatBound.rel_rms)) << difference;
 }
 
 TEST_P(Quantised, StayNearWithInt8Activations) {
-  const Difference difference = Compare(Engine(ActivationForm::kInt8), Reference());
+  const Difference difference = Compare(ModelRunner(ActivationForm::kInt8), Reference());
   RecordProperty("rel_rms", std::to_string(difference.rel_rms));
   if (takes_int8()) {
     EXPECT_TRUE(difference.Within(kInt8Bound.max_abs, kInt8Bound.rel_rms)) << difference;
@@ -66,7 +66,7 @@ TEST(QuantisedSlow, SmolLm2MeetsTheReference) {
   const auto model = ReferenceModel::Load(*path);
   ASSERT_TRUE(model.ok()) << model.status().message();
   const std::vector<double> want = model->Logits(tokens);
-  const auto engine = LoadEngine(*path, ExactOptions());
+  const auto engine = LoadRunner(*path, ExactOptions());
   const Difference difference = Compare(ToDouble(ComputeLogits(*engine, tokens)), want);
   // 30 layers in place of 4.
   EXPECT_LE(difference.rel_rms, kFloatBound.rel_rms) << difference;

@@ -1,7 +1,7 @@
 // The logits of whole forward passes over the small models of tests/data, in both activation forms.
 #include "base/check.h"
 #include "base/test_data.h"
-#include "engine/engine.h"
+#include "engine/model_runner.h"
 #include "property/bits_digest.h"
 
 namespace quire {
@@ -14,7 +14,8 @@ void DigestForward(InstructionSet set) {
       options.num_threads = 1;
       options.instruction_set = set;
       options.activations = form;
-      auto engine = Engine::Load(TestData("models/" + std::string(name) + ".gguf"), options, {});
+      auto engine =
+          ModelRunner::Load(TestData("models/" + std::string(name) + ".gguf"), options, {});
       QUIRE_CHECK(engine.ok());
       std::vector<TokenId> tokens(90);
       for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<TokenId>(i * 37 % 127);

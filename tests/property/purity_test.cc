@@ -50,10 +50,10 @@ class Purity {
 
   using Change = std::function<void(EngineOptions&)>;
 
-  std::unique_ptr<Engine> Load(const Change& change) const {
+  std::unique_ptr<ModelRunner> Load(const Change& change) const {
     EngineOptions options = base_;
     if (change) change(options);
-    return LoadEngine(path_, options);
+    return LoadRunner(path_, options);
   }
 
   // An engine with other options, fed with `step` tokens a call (0: all).
@@ -93,8 +93,8 @@ class Purity {
 Purity::Change Threads(int num_threads) {
   return [=](EngineOptions& options) { options.num_threads = num_threads; };
 }
-Purity::Change Chunks(uint32_t chunk_len) {
-  return [=](EngineOptions& options) { options.chunk_len = chunk_len; };
+Purity::Change Chunks(uint32_t token_budget) {
+  return [=](EngineOptions& options) { options.token_budget = token_budget; };
 }
 Purity::Change Instructions(InstructionSet set) {
   return [=](EngineOptions& options) { options.instruction_set = set; };
@@ -102,8 +102,8 @@ Purity::Change Instructions(InstructionSet set) {
 
 // All ways of one sequence alone. `portable_count`: how many tokens the slow portable kernels get.
 void ExpectPure(const Purity& purity, size_t portable_count = SIZE_MAX) {
-  for (const uint32_t chunk_len : {1u, 7u, 64u})
-    purity.ExpectSame("chunks of " + std::to_string(chunk_len), Chunks(chunk_len));
+  for (const uint32_t token_budget : {1u, 7u, 64u})
+    purity.ExpectSame("chunks of " + std::to_string(token_budget), Chunks(token_budget));
   purity.ExpectSame("token by token", {}, 1);
   purity.ExpectSame("calls of 33 tokens", Chunks(32), 33);
   for (const int num_threads : {2, 3}) {
@@ -122,7 +122,7 @@ void ExpectPure(const Purity& purity, size_t portable_count = SIZE_MAX) {
       "all at once",
       [](EngineOptions& options) {
         options.num_threads = 3;
-        options.chunk_len = 13;
+        options.token_budget = 13;
       },
       29);
 }
@@ -189,7 +189,7 @@ TEST(Purity, StepsOfFewAndOfManyRowsGiveTheSameBits) {
       purity.ExpectSame("2 threads", Threads(2));
       purity.ExpectSame("3 threads, chunks of 100", [](EngineOptions& options) {
         options.num_threads = 3;
-        options.chunk_len = 100;
+        options.token_budget = 100;
       });
     }
   }
@@ -217,9 +217,9 @@ TEST(PuritySlow, HoldsForSmolLm2) {
 // Other sequences in the same call change nothing, be they longer, shorter or the same.
 TEST(Purity, NeighboursInABatchChangeNothing) {
   for (const Form& form : kForms)
-    for (const uint32_t chunk_len : {5u, 512u}) {
+    for (const uint32_t token_budget : {5u, 512u}) {
       const Purity purity(TestData("models/llama-gqa.Q4_0.gguf"), form, Tokens(150, 256));
-      const auto engine = purity.Load(Chunks(chunk_len));
+      const auto engine = purity.Load(Chunks(token_budget));
       const std::vector<TokenId> other = LcgTokens(7, 90, 256);
       std::vector<Sequence> sequences;
       for (int i = 0; i < 4; ++i) sequences.push_back(engine->NewSequence());
@@ -233,7 +233,7 @@ TEST(Purity, NeighboursInABatchChangeNothing) {
       ASSERT_TRUE(logits.ok()) << logits.status().message();
       const size_t row = purity.vocab_size();
       ASSERT_EQ(logits->size(), (1 + 150 + 17 + 1) * row);
-      const std::string way = "in a batch, chunks of " + std::to_string(chunk_len);
+      const std::string way = "in a batch, chunks of " + std::to_string(token_budget);
       purity.ExpectSameBits(way, logits->subspan(row, 150 * row), 0);
       purity.ExpectSameBits(way + " (a part of it)", logits->subspan(151 * row, 17 * row), 0);
     }
@@ -285,7 +285,7 @@ TEST(Purity, FormsDiffer) {
     EngineOptions options = ExactOptions();
     options.activations = form.activations;
     options.kv_codec = form.kv_codec;
-    logits.push_back(ComputeLogits(*LoadEngine(TestData("models/llama-gqa.Q4_1.gguf"), options),
+    logits.push_back(ComputeLogits(*LoadRunner(TestData("models/llama-gqa.Q4_1.gguf"), options),
                                    Tokens(20, 256), 19));
   }
   for (size_t i = 0; i < logits.size(); ++i)

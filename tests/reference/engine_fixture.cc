@@ -33,16 +33,20 @@ EngineOptions ExactOptions() {
   return options;
 }
 
+std::unique_ptr<ModelRunner> LoadRunner(const std::string& path, const EngineOptions& options) {
+  return ValueOrDie(ModelRunner::Load(path, options, {}));
+}
+
+std::unique_ptr<ModelRunner> LoadRunner(const GgufWriter& writer, const EngineOptions& options) {
+  const TemporaryFile file(writer);
+  return LoadRunner(file.path(), options);
+}
+
 std::unique_ptr<Engine> LoadEngine(const std::string& path, const EngineOptions& options) {
   return ValueOrDie(Engine::Load(path, options, {}));
 }
 
-std::unique_ptr<Engine> LoadEngine(const GgufWriter& writer, const EngineOptions& options) {
-  const TemporaryFile file(writer);
-  return LoadEngine(file.path(), options);
-}
-
-std::vector<float> ComputeLogits(Engine& engine, std::span<const TokenId> tokens, size_t first,
+std::vector<float> ComputeLogits(ModelRunner& engine, std::span<const TokenId> tokens, size_t first,
                                  size_t step) {
   Sequence sequence = engine.NewSequence();
   std::vector<float> all;
@@ -58,7 +62,7 @@ std::vector<float> ComputeLogits(Engine& engine, std::span<const TokenId> tokens
   return all;
 }
 
-std::vector<TokenId> Greedy(Engine& engine, std::span<const TokenId> prompt, size_t count) {
+std::vector<TokenId> Greedy(ModelRunner& engine, std::span<const TokenId> prompt, size_t count) {
   Sequence sequence = engine.NewSequence();
   std::vector<TokenId> answer;
   std::span<const TokenId> next = prompt;

@@ -11,6 +11,7 @@
 
 #include "base/ids.h"
 #include "engine/engine.h"
+#include "engine/model_runner.h"
 #include "model/gguf_writer.h"
 
 namespace quire {
@@ -18,13 +19,16 @@ namespace quire {
 // f32 activations, f32 KV, the best instruction set (or the one that QUIRE_CPU names), one thread.
 EngineOptions ExactOptions();
 
+std::unique_ptr<ModelRunner> LoadRunner(const std::string& path, const EngineOptions& options);
+std::unique_ptr<ModelRunner> LoadRunner(const GgufWriter& writer, const EngineOptions& options);
+
+// One that answers requests.
 std::unique_ptr<Engine> LoadEngine(const std::string& path, const EngineOptions& options);
-std::unique_ptr<Engine> LoadEngine(const GgufWriter& writer, const EngineOptions& options);
 
 // Logits of positions [first, tokens.size()) of a new sequence, computed in calls of `step` tokens
 // (0: one call).
-std::vector<float> ComputeLogits(Engine& engine, std::span<const TokenId> tokens, size_t first = 0,
-                                 size_t step = 0);
+std::vector<float> ComputeLogits(ModelRunner& engine, std::span<const TokenId> tokens,
+                                 size_t first = 0, size_t step = 0);
 
 // The index of the greatest value; of equal ones the lowest.
 template <class T>
@@ -36,6 +40,6 @@ TokenId ArgMax(std::span<const T> row) {
 }
 
 // `count` tokens after `prompt`, each the likeliest.
-std::vector<TokenId> Greedy(Engine& engine, std::span<const TokenId> prompt, size_t count);
+std::vector<TokenId> Greedy(ModelRunner& engine, std::span<const TokenId> prompt, size_t count);
 
 }  // namespace quire

@@ -1,0 +1,136 @@
+// KvCache: the pages of all sequences and of the prefixes that are kept, under one budget.
+//
+// Joins the pool (who holds a page), the prefix tree (which tokens it is for, what goes first) and
+// the sequences. Namespaces keep apart what must never be shared: each key has a root of its own.
+//
+// Not here: which sequence runs, waits or is preempted (schedule/); the bytes of K and V.
+//
+// Threading: not thread-safe; owned by the engine thread.
+// Time: seconds of any clock that does not go back, given by the caller.
+//
+// Invariants (CheckInvariants(), kv_cache_test.cc): those of pool and tree, and
+//   [cache.kv.1] In bytes, over all classes: held + cached + free = budget, after every operation.
+//   [cache.kv.2] Room is made by evicting only what nobody uses, pins or retains.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "cache/kv_shape.h"
+#include "cache/page_pool.h"
+#include "cache/prefix_match.h"
+#include "cache/prefix_tree.h"
+#include "cache/sequence_pages.h"
+
+namespace quire {
+
+struct KvCacheOptions {
+  KvShape shape;
+  size_t budget_bytes = 0;
+  EvictionPolicyKind policy = kDefaultEvictionPolicy;
+  bool keeps_prefixes = true;  // false: nothing is shared or cached
+  uint32_t max_namespaces = 1 << 16;
+  bool fill_with_nan = false;  // tests: see PagePoolOptions
+};
+
+// Pages are shared only between sequences with equal keys. Parts, not one text: a salt that spells
+// an adapter's name is another key (PFX-05).
+struct NamespaceKey {
+  std::string tenant = {}, salt = {}, adapter = {};
+  std::string identity = {};  // of the arithmetic: model, codecs, page size, ... (engine/)
+  auto operator<=>(const NamespaceKey&) const = default;
+};
+
+// Of matches, since the start.
+struct MatchCounts {
+  uint64_t num_matches = 0;
+  uint64_t queried_tokens = 0, matched_tokens = 0;
+  uint64_t by_stop[6] = {};  // [MatchStop]
+};
+
+using PinId = uint64_t;
+
+class KvCache {
+ public:
+  // kInvalidArgument, kResourceExhausted: as PagePool::Create.
+  static StatusOr<std::unique_ptr<KvCache>> Create(const KvCacheOptions& options);
+
+  // The namespace of a key, made if it is new.
+  StatusOr<NamespaceId> Namespace(const NamespaceKey& key);
+
+  // What the cache has of a prompt; changes nothing.
+  PrefixMatch Find(NamespaceId ns, std::span<const TokenId> prompt) const;
+  // An empty sequence that may grow to `max_length` tokens without allocating.
+  SequencePages NewSequence(NamespaceId ns, uint32_t max_length);
+  // A sequence that begins with what the cache has of its prompt. `counts`: in match_counts().
+  SequencePages NewSequence(NamespaceId ns, std::span<const TokenId> prompt, uint32_t max_length,
+                            PrefixMatch* match, bool counts = true);
+
+  TenantId tenant_of(NamespaceId ns) const { return tree_->tenant_of(ns); }
+  // A namespace that stays empty: that of private sequences.
+  NamespaceId private_namespace() const { return private_; }
+  // An empty sequence that neither takes pages from others nor leaves any.
+  SequencePages NewPrivateSequence(uint32_t max_length);
+
+  // Evicts until `bytes` are free; false, and nothing changed, if that is not possible.
+  bool MakeRoom(size_t bytes);
+  // Most bytes that MakeRoom can give now.
+  size_t available_bytes() const { return pool_->free_bytes() + pool_->evictable_bytes(); }
+
+  // Keeps what the cache has of these tokens in whole pages until Unpin or, with `until_s` > 0,
+  // until that time. Returns how many tokens; 0 keeps nothing and makes no pin.
+  uint32_t Pin(NamespaceId ns, std::span<const TokenId> tokens, uint32_t until_s, PinId* pin);
+  bool Unpin(PinId pin);
+  void ExpirePins(uint32_t now_s);
+  size_t num_pins() const { return pins_.size(); }
+
+  // Forget a namespace; everything; what begins with `prefix` (of its own pages the last, if it
+  // ends with a whole one); or the pages that no other text than `tokens` has. What runs keeps its
+  // pages to its end; pins go. Return the number of pages (of tokens) that went.
+  uint32_t DropNamespace(NamespaceId ns);
+  uint32_t DropAll();
+  uint32_t DropPrefix(NamespaceId ns, std::span<const TokenId> prefix);
+  uint32_t DropText(NamespaceId ns, std::span<const TokenId> tokens);
+
+  // Of the memory of one tenant against another's, any unit; 1 unless set.
+  void SetTenantShare(std::string_view tenant, double share);
+  size_t tenant_bytes(std::string_view tenant) const;
+
+  const KvShape& shape() const { return shape_; }
+  PagePool& pool() { return *pool_; }
+  const PagePool& pool() const { return *pool_; }
+  PrefixTree& tree() { return *tree_; }
+  const PrefixTree& tree() const { return *tree_; }
+  bool keeps_prefixes() const { return keeps_prefixes_; }
+  const MatchCounts& match_counts() const { return match_counts_; }
+
+  Status CheckInvariants() const;
+
+ private:
+  struct Pinned {
+    NodeId node;
+    uint32_t until_s;  // 0: for ever
+  };
+
+  KvCache() = default;
+  TenantId TenantOf(std::string_view name);
+  uint32_t Drop(NodeId node);
+
+  KvShape shape_;
+  bool keeps_prefixes_ = true;
+  std::unique_ptr<PagePool> pool_;
+  std::unique_ptr<PrefixTree> tree_;
+  std::map<NamespaceKey, NamespaceId> namespaces_;
+  NamespaceId private_ = 0;           // always empty
+  std::vector<std::string> tenants_;  // [TenantId]
+  std::map<PinId, Pinned> pins_;
+  PinId next_pin_ = 1;
+  MatchCounts match_counts_;
+};
+
+}  // namespace quire

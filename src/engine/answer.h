@@ -1,0 +1,113 @@
+// Answer: what comes back for a request: the tokens of each choice, as they are sampled.
+//
+// The engine thread writes, any other thread reads: tokens lie in arrays that are large enough from
+// the start, behind a count, so that nothing is locked or moved while they come. Whoever waits
+// sleeps in the kernel and is woken once a step.
+//
+// Text is made by the reader (text/detokenizer.h), from tokens alone.
+//
+// Threading: Engine side by the engine thread; all else by any thread. Shared by both sides.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/ids.h"
+#include "base/lazy_array.h"
+#include "base/status.h"
+#include "base/wake_word.h"
+#include "cache/prefix_match.h"
+#include "engine/logprobs.h"
+#include "engine/request.h"
+
+namespace quire {
+
+// What became of the prompt; whole once the first token is there or a choice has ended.
+struct PromptReport {
+  uint32_t prompt_len = 0;
+  uint32_t num_cached = 0;  // its tokens that were not computed, at the first start
+  MatchStop match_stop = MatchStop::kNamespace;
+  uint32_t num_shared = 0;         // its tokens that the cache had, usable or not
+  double queue_seconds = 0;        // from Submit until it started
+  double first_token_seconds = 0;  // from Submit until the first token
+};
+
+// FNV-1a over the bits of a row of logits, float by float.
+uint64_t HashOfLogits(std::span<const float> logits);
+
+class Answer {
+ public:
+  Answer(uint64_t id, const Request& request, uint32_t most_tokens);
+
+  uint64_t id() const { return id_; }
+  uint32_t num_choices() const { return static_cast<uint32_t>(choices_.size()); }
+
+  // Waits until `choice` has more than `seen` tokens or has ended, or for `most`; returns how many
+  // tokens it has.
+  static constexpr std::chrono::milliseconds kNoLimit = std::chrono::hours(24 * 365);
+  uint32_t Wait(uint32_t choice, uint32_t seen, std::chrono::milliseconds most = kNoLimit) const;
+  // Waits until all choices have ended; the first error, if any.
+  Status WaitForAll() const;
+
+  // The tokens so far, without the one that ended it. The span stays valid.
+  std::span<const TokenId> tokens(uint32_t choice) const;
+  // Of token i < tokens().size(); requires that the request asked for them.
+  const Logprobs& logprobs(uint32_t choice, uint32_t i) const;
+  // Seconds from Submit on; requires keeps_times.
+  double token_seconds(uint32_t choice, uint32_t i) const;
+  // Requires keeps_logits_hashes; of the logits that token i was sampled from.
+  uint64_t logits_hash(uint32_t choice, uint32_t i) const;
+  bool ended(uint32_t choice) const;
+
+  // The rest requires that the choice has ended.
+  FinishReason finish_reason(uint32_t choice) const { return choices_[choice].finish_reason; }
+  const Status& status(uint32_t choice) const { return choices_[choice].status; }
+  std::optional<TokenId> stop_token(uint32_t choice) const { return choices_[choice].stop_token; }
+  // Mean log-probability of the sampled tokens; requires logprobs.
+  double mean_logprob(uint32_t choice) const;
+  uint32_t num_preemptions() const { return num_preemptions_.load(std::memory_order_relaxed); }
+
+  // Requires a first token, or that a choice has ended.
+  const PromptReport& prompt() const { return prompt_; }
+
+  // Asks the engine to end it; takes effect before the next step.
+  void Abort() { aborted_.store(true, std::memory_order_relaxed); }
+  bool aborted() const { return aborted_.load(std::memory_order_relaxed); }
+
+  // Engine side. Allocates nothing.
+  PromptReport& mutable_prompt() { return prompt_; }
+  void Push(uint32_t choice, TokenId id, const Logprobs& logprobs, std::span<const float> logits);
+  void Finish(uint32_t choice, FinishReason reason, Status status,
+              std::optional<TokenId> stop_token = {});
+  void CountPreemption() { num_preemptions_.fetch_add(1, std::memory_order_relaxed); }
+  void Notify() { news_.Raise(); }  // after the pushes of a step
+  double SecondsSinceSubmit() const;
+
+ private:
+  struct Choice {
+    std::atomic<uint32_t> num_tokens{0};
+    std::atomic<bool> ended{false};
+    FinishReason finish_reason = FinishReason::kNone;
+    Status status;
+    std::optional<TokenId> stop_token;
+    LazyArray<TokenId> tokens;
+    std::unique_ptr<Logprobs[]> logprobs;
+    LazyArray<double> seconds;
+    LazyArray<uint64_t> logits_hashes;
+  };
+
+  const uint64_t id_;
+  const std::chrono::steady_clock::time_point submitted_;
+  std::deque<Choice> choices_;
+  PromptReport prompt_;
+  std::atomic<uint32_t> num_preemptions_{0};
+  std::atomic<bool> aborted_{false};
+  WakeWord news_;
+};
+
+}  // namespace quire

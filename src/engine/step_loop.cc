@@ -1,0 +1,300 @@
+#include "engine/step_loop.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/check.h"
+#include "base/errors.h"
+#include "base/message_text.h"
+#include "cache/kv_need.h"
+
+namespace quire {
+namespace {
+
+// Steps in a row that may compute nothing before we take it for a bug of ours.
+constexpr uint32_t kMostEmptySteps = 256;
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+StepLoop::StepLoop(ModelRunner* runner, const Tokenizer* tokenizer)
+    : runner_(runner),
+      tokenizer_(tokenizer),
+      start_(std::chrono::steady_clock::now()),
+      sampler_(static_cast<uint32_t>(runner->model().shape().num_tokens)),
+      chunks_({.target_ms = static_cast<double>(runner->options().target_itl_ms),
+               .least_tokens = std::min(16u, runner->options().token_budget),
+               .most_tokens = runner->options().token_budget}) {
+  const EngineOptions& options = runner->options();
+  limits_.max_running = options.max_seqs;
+  limits_.watermark_bytes = options.kv_memory_bytes / 32;
+}
+
+StepLoop::~StepLoop() { AbortAll(); }
+
+uint32_t StepLoop::now_s() const { return static_cast<uint32_t>(SecondsSince(start_)); }
+
+void StepLoop::Add(Request request, std::shared_ptr<Answer> answer, uint32_t most_tokens) {
+  auto shared = std::make_shared<SharedRequest>();
+  shared->request = std::move(request);
+  shared->answer = std::move(answer);
+  shared->most_tokens = most_tokens;
+  shared->num_unfinished = shared->request.num_choices;
+  shared->ns = cache().private_namespace();
+  Status status = OkStatus();
+  if (shared->request.uses_prefixes) {
+    auto ns = cache().Namespace({.tenant = shared->request.tenant,
+                                 .salt = shared->request.salt,
+                                 .identity = runner_->identity()});
+    if (ns.ok())
+      shared->ns = ns.value();
+    else
+      status = ns.status();
+  }
+  auto live = std::make_unique<Live>(MakeLive(std::move(shared), 0));
+  live->is_forking = live->shared->request.num_choices > 1;
+  live->scheduled.arrival = next_arrival_++;
+  live->scheduled.waiting_since = step_;
+  counts_.prompt_tokens += live->tokens.size();
+  ledger_.Arrive(live->scheduled.tenant);
+  if (!status.ok()) End(*live, FinishReason::kError, std::move(status), false);
+  sequences_.push_back(std::move(live));
+}
+
+StepLoop::Live StepLoop::MakeLive(std::shared_ptr<SharedRequest> shared, uint32_t choice) const {
+  const Request& request = shared->request;
+  Live live;
+  live.choice = choice;
+  live.tokens.reserve(request.prompt.size() + shared->most_tokens);
+  live.tokens = request.prompt;
+  if (request.sampling.has_penalties())
+    live.state = SamplerState(request.sampling, sampler_.num_tokens());
+  if (!request.sampling.stop_strings.empty()) {
+    live.detokenizer.emplace(tokenizer_, DecodeOptions{.starts_text = false});
+    live.stop_text.emplace(request.sampling);
+  }
+  live.scheduled.id = shared->answer->id();
+  live.scheduled.priority = request.priority;
+  live.scheduled.ns = shared->ns;
+  live.scheduled.is_private = !request.uses_prefixes;
+  live.scheduled.tenant = runner_->cache().tenant_of(shared->ns);
+  live.scheduled.most_tokens =
+      static_cast<uint32_t>(request.prompt.size()) + std::max(shared->most_tokens, 1u) - 1;
+  live.shared = std::move(shared);
+  return live;
+}
+
+void StepLoop::Step() {
+  const auto begin = std::chrono::steady_clock::now();
+  const double forward_before = counts_.forward_seconds;
+  ++step_;
+  ++counts_.num_steps;
+  TakeAborts();
+  FollowOthers();
+  scheduled_.clear();
+  uint32_t num_decodes = 0;
+  for (const auto& live : sequences_) {
+    live->scheduled.tokens = live->tokens;
+    live->scheduled.pages = live->pages.has_value() ? &*live->pages : nullptr;
+    scheduled_.push_back(live->scheduled);
+    num_decodes += live->num_to_compute() == 1 ? 1 : 0;
+  }
+  limits_.token_budget = std::min(chunks_.Budget(num_decodes), runner_->max_rows());
+  const StepDecision& decision = scheduler_.Schedule(
+      {.sequences = scheduled_, .tenants = ledger_.services(), .cache = &cache(), .step = step_},
+      limits_);
+  Apply(decision);
+  ReserveParts(decision);
+  if (!rows_.empty()) RunRows();
+  WatchForStalls(decision);
+  RemoveEnded();
+  if (const uint32_t now = now_s(); now != last_tick_s_) Tick();
+  counts_.schedule_seconds += SecondsSince(begin) - (counts_.forward_seconds - forward_before);
+}
+
+void StepLoop::TakeAborts() {
+  for (const auto& live : sequences_)
+    if (!live->has_ended && live->shared->answer->aborted())
+      End(*live, FinishReason::kCancelled, OkStatus(), /*keeps_pages=*/true);
+  RemoveEnded();
+}
+
+void StepLoop::FollowOthers() {
+  for (const auto& live : sequences_)
+    if (live->num_to_compute() > 1) live->pages->Follow(live->tokens);
+}
+
+void StepLoop::Apply(const StepDecision& decision) {
+  for (const Refusal& refusal : decision.refused)
+    End(*sequences_[refusal.index], FinishReason::kError,
+        ResourceExhausted("the request needs {} bytes of KV pages, the budget is {}: shorten it or "
+                          "raise --kv-memory",
+                          GroupDigits(refusal.needed_bytes),
+                          GroupDigits(cache().pool().budget_bytes())),
+        /*keeps_pages=*/false);
+  for (const uint32_t index : decision.preempted) Preempt(*sequences_[index]);
+  for (const Admission& admission : decision.admitted)
+    Admit(*sequences_[admission.index], admission.takes_match);
+}
+
+void StepLoop::Preempt(Live& live) {
+  live.pages->End(live.tokens);
+  live.pages.reset();
+  ++live.scheduled.num_preemptions;
+  live.scheduled.waiting_since = step_;
+  ++counts_.num_preemptions;
+  live.shared->answer->CountPreemption();
+}
+
+void StepLoop::Admit(Live& live, bool takes_match) {
+  const uint32_t reserved = runner_->reserved_tokens(live.scheduled.most_tokens);
+  if (!live.shared->request.uses_prefixes) {
+    live.pages.emplace(cache().NewPrivateSequence(reserved));
+  } else {
+    PrefixMatch match;
+    if (!takes_match)
+      live.pages.emplace(cache().NewSequence(live.shared->ns, reserved));
+    else
+      live.pages.emplace(cache().NewSequence(live.shared->ns, live.tokens, reserved, &match,
+                                             /*counts=*/!live.was_admitted));
+    if (!live.was_admitted) {
+      PromptReport& report = live.shared->answer->mutable_prompt();
+      report.num_cached = live.pages->next_position();
+      report.match_stop = match.stop;
+      report.num_shared = match.num_shared;
+      counts_.cached_prompt_tokens += report.num_cached;
+    }
+  }
+  if (!live.was_admitted)
+    live.shared->answer->mutable_prompt().queue_seconds = live.shared->answer->SecondsSinceSubmit();
+  live.was_admitted = true;
+}
+
+void StepLoop::ReserveParts(const StepDecision& decision) {
+  rows_.clear();
+  row_owners_.clear();
+  for (const StepPart& part : decision.parts) {
+    Live& live = *sequences_[part.index];
+    if (live.has_ended || !live.pages.has_value()) continue;
+    const auto known = static_cast<uint32_t>(live.tokens.size());
+    const uint32_t end = std::min(live.pages->next_position() + part.num_tokens, known);
+    if (!live.pages->Reserve(end).ok()) continue;  // its turn will come
+    const bool wants_logits = end == known && live.shared->most_tokens > 0;
+    rows_.push_back({.pages = &*live.pages,
+                     .tokens = live.tokens,
+                     .end = end,
+                     .num_logits = wants_logits ? 1u : 0u});
+    row_owners_.push_back(&live);
+    live.scheduled.last_part = step_;
+  }
+}
+
+void StepLoop::RunRows() {
+  uint32_t num_rows = 0;
+  for (const StepRows& row : rows_) num_rows += row.end - row.pages->next_position();
+  const auto begin = std::chrono::steady_clock::now();
+  const StatusOr<std::span<const float>> logits = runner_->RunStep(rows_);
+  const double seconds = SecondsSince(begin);
+  counts_.forward_seconds += seconds;
+  chunks_.Measure(num_rows, seconds * 1000);
+  if (!logits.ok()) {  // the machine has no memory for the step's work: none of it is done
+    for (Live* live : row_owners_)
+      End(*live, FinishReason::kError, logits.status(), /*keeps_pages=*/false);
+    return;
+  }
+  const auto vocab_size = static_cast<size_t>(runner_->model().shape().vocab_size);
+  std::span<const float> rest = logits.value();
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    CommitRow(row, *row_owners_[row], rest.first(rows_[row].num_logits * vocab_size));
+    rest = rest.subspan(rows_[row].num_logits * vocab_size);
+  }
+  for (Live* live : row_owners_) live->shared->answer->Notify();
+  for (auto& fork : forks_) sequences_.push_back(std::move(fork));
+  forks_.clear();
+}
+
+void StepLoop::CommitRow(size_t row, Live& live, std::span<const float> logits) {
+  const uint32_t begin = live.pages->next_position(), end = rows_[row].end;
+  if (Status status = runner_->StatusOf(row); !status.ok()) {
+    live.pages->Cancel();
+    return End(live, FinishReason::kError, std::move(status), /*keeps_pages=*/false);
+  }
+  live.pages->Commit(end, live.tokens);
+  const auto prompt_len = static_cast<uint32_t>(live.shared->request.prompt.size());
+  counts_.computed_prompt_tokens += std::min(end, prompt_len) - std::min(begin, prompt_len);
+  ledger_.Serve(live.scheduled.tenant, end - begin);
+  if (end < live.tokens.size()) return;
+  if (live.shared->most_tokens == 0)
+    return End(live, FinishReason::kMaxTokens, OkStatus(), /*keeps_pages=*/true);
+  if (live.is_forking) ForkChoices(live, logits);
+  SampleInto(live, logits);
+}
+
+// A sequence that waits and is never served, or a step without parts, again and again, would be a
+// bug of the scheduler: better an error than a hang.
+void StepLoop::WatchForStalls(const StepDecision& decision) {
+  const bool does_something = !rows_.empty() || !decision.preempted.empty() ||
+                              !decision.admitted.empty() || !decision.refused.empty();
+  num_empty_steps_ = does_something ? 0 : num_empty_steps_ + 1;
+  if (num_empty_steps_ < kMostEmptySteps || sequences_.empty()) return;
+  spdlog::error("bug: {} steps in a row computed nothing; request {} is ended", num_empty_steps_,
+                sequences_.front()->scheduled.id);
+  End(*sequences_.front(), FinishReason::kError,
+      Internal("no step could be made for this request: please report it"), /*keeps_pages=*/false);
+  num_empty_steps_ = 0;
+}
+
+void StepLoop::RemoveEnded() {
+  std::erase_if(sequences_, [](const auto& live) { return live->has_ended; });
+}
+
+void StepLoop::Tick() {
+  last_tick_s_ = now_s();
+  cache().ExpirePins(last_tick_s_);
+  cache().pool().ReleaseIdle(last_tick_s_, runner_->options().kv_idle_s);
+}
+
+void StepLoop::AbortAll() {
+  for (const auto& live : sequences_)
+    if (!live->has_ended) End(*live, FinishReason::kCancelled, OkStatus(), /*keeps_pages=*/false);
+  RemoveEnded();
+}
+
+EngineStats StepLoop::stats() const {
+  EngineStats stats = counts_;
+  const KvCache& cache = runner_->cache();
+  const PagePool& pool = cache.pool();
+  std::map<PageId, uint32_t> slots;  // of the pages of the first group, each counted once
+  for (const auto& live : sequences_) {
+    ++(live->pages.has_value() ? stats.num_running : stats.num_waiting);
+    if (!live->pages.has_value()) continue;
+    const PageTable& table = live->pages->table(0);
+    const uint32_t page_size = cache.shape().page_size, length = live->pages->length();
+    for (uint32_t page = table.first_page(); page < table.num_pages(); ++page) {
+      const PageRef& form = table.sealed(page) ? table.sealed(page) : table.open(page);
+      uint32_t& used = slots[form.id() * 2 + (table.sealed(page) ? 1 : 0)];
+      used = std::max(used, std::min(page_size, length - page * page_size));
+    }
+  }
+  for (const auto& [page, used] : slots) stats.used_slots += used;
+  stats.held_slots = slots.size() * cache.shape().page_size;
+  stats.kv_budget_bytes = pool.budget_bytes();
+  stats.kv_held_bytes = pool.held_bytes();
+  stats.kv_cached_bytes = pool.cached_bytes();
+  stats.kv_pinned_bytes = pool.pinned_bytes();
+  stats.kv_free_bytes = pool.free_bytes();
+  stats.kv_committed_bytes = pool.committed_bytes();
+  stats.kv_slack_bytes = pool.slack_bytes();
+  stats.num_chunks_read = runner_->num_chunks_read();
+  stats.num_kv_saturated = runner_->num_kv_saturated();
+  stats.matches = cache.match_counts();
+  return stats;
+}
+
+}  // namespace quire

@@ -1,0 +1,138 @@
+// StepLoop: what the engine thread does: schedule, forward, sample, commit, again and again.
+//
+// Owns all sequences of all requests, running and waiting, and their pages. A request with several
+// choices computes its prompt in one sequence, which forks when the first token is sampled.
+//
+// A step that fails for one sequence (a NaN, logits without a choice) ends that one with an error;
+// the others go on with the same bits, and nothing of it enters the prefix tree.
+//
+// Threading: the engine thread only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/answer.h"
+#include "engine/model_runner.h"
+#include "engine/request.h"
+#include "engine/sampler.h"
+#include "engine/stop_text.h"
+#include "schedule/chunk_controller.h"
+#include "schedule/schedule.h"
+#include "schedule/tenant_ledger.h"
+#include "text/detokenizer.h"
+
+namespace quire {
+
+struct EngineStats {
+  // Now.
+  uint32_t num_running = 0, num_waiting = 0;
+  uint64_t kv_budget_bytes = 0, kv_held_bytes = 0, kv_cached_bytes = 0, kv_pinned_bytes = 0;
+  uint64_t kv_free_bytes = 0, kv_committed_bytes = 0, kv_slack_bytes = 0;
+  uint64_t used_slots = 0,
+           held_slots = 0;  // of running sequences in the full group; each page once
+  // Since the start.
+  uint64_t num_steps = 0, num_preemptions = 0;
+  uint64_t prompt_tokens = 0, cached_prompt_tokens = 0, computed_prompt_tokens = 0;
+  uint64_t generated_tokens = 0;
+  uint64_t num_finished = 0, num_failed = 0, num_cancelled = 0;
+  uint64_t num_chunks_read = 0;   // (page, KV head) pairs
+  uint64_t num_kv_saturated = 0;  // finite values beyond the codec's range
+  MatchCounts matches;
+  double schedule_seconds = 0;  // in schedule and cache work, not in the forward pass
+  double forward_seconds = 0;
+};
+
+class StepLoop {
+ public:
+  // Both must outlive it. `tokenizer` may have no text.
+  StepLoop(ModelRunner* runner, const Tokenizer* tokenizer);
+  ~StepLoop();
+
+  // A request that was checked; its sampling is prepared. `most_tokens`: of an answer.
+  void Add(Request request, std::shared_ptr<Answer> answer, uint32_t most_tokens);
+
+  bool has_work() const { return !sequences_.empty(); }
+  // One step. Requires: has_work().
+  void Step();
+  // Once a second or so, also while idle: memory goes back, retained prefixes expire.
+  void Tick();
+  // Ends everything.
+  void AbortAll();
+
+  EngineStats stats() const;
+  KvCache& cache() { return runner_->cache(); }
+  ModelRunner& runner() { return *runner_; }
+  // Seconds since the start, as the cache's pins count them.
+  uint32_t now_s() const;
+
+ private:
+  struct SharedRequest {
+    Request request;
+    std::shared_ptr<Answer> answer;
+    uint32_t most_tokens;
+    NamespaceId ns = 0;
+    uint32_t num_unfinished = 0;
+  };
+  struct Live {
+    std::shared_ptr<SharedRequest> shared;
+    uint32_t choice = 0;
+    std::vector<TokenId> tokens;  // prompt, then answer
+    std::optional<SequencePages> pages;
+    SamplerState state;
+    std::optional<Detokenizer> detokenizer;  // with stop strings only
+    std::optional<StopText> stop_text;
+    ScheduledSequence scheduled;
+    bool was_admitted = false;
+    bool has_ended = false;
+    bool is_forking = false;  // computes the prompt for all choices
+
+    // Of its known tokens; 0 while it waits.
+    size_t num_to_compute() const {
+      return pages.has_value() ? tokens.size() - pages->next_position() : 0;
+    }
+  };
+
+  void TakeAborts();
+  void FollowOthers();
+  void Apply(const StepDecision& decision);
+  void Admit(Live& live, bool takes_match);
+  void Preempt(Live& live);
+  void ReserveParts(const StepDecision& decision);
+  void RunRows();
+  void CommitRow(size_t row, Live& live, std::span<const float> logits);
+  void SampleInto(Live& live, std::span<const float> logits);
+  void ForkChoices(Live& live, std::span<const float> logits);
+  void Accept(Live& live, const SampledToken& token, std::span<const float> logits);
+  // Its pages stay in the tree if `keeps_pages`.
+  void End(Live& live, FinishReason reason, Status status, bool keeps_pages,
+           std::optional<TokenId> stop_token = {});
+  void WatchForStalls(const StepDecision& decision);
+  void RemoveEnded();
+  Live MakeLive(std::shared_ptr<SharedRequest> shared, uint32_t choice) const;
+
+  ModelRunner* const runner_;
+  const Tokenizer* const tokenizer_;
+  const std::chrono::steady_clock::time_point start_;
+  Sampler sampler_;
+  std::vector<std::unique_ptr<Live>> sequences_;
+  ScheduleLimits limits_;
+  ChunkController chunks_;
+  TenantLedger ledger_;
+  std::vector<ScheduledSequence> scheduled_;
+  Scheduler scheduler_;
+  std::vector<StepRows> rows_;
+  std::vector<Live*> row_owners_;
+  std::vector<std::unique_ptr<Live>> forks_;  // of this step
+  uint64_t step_ = 0;
+  uint64_t next_arrival_ = 1;
+  uint32_t last_tick_s_ = 0;
+  uint32_t num_empty_steps_ = 0;
+  EngineStats counts_;
+};
+
+}  // namespace quire
