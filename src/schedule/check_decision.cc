@@ -36,7 +36,7 @@ Status CheckDecision(const ScheduleState& state, const ScheduleLimits& limits,
                       sequence.num_preemptions);
     fates[index] = Fate::kPreempted;
   }
-  // Those that are preempted, all of them together, free what they share as well.
+  // At least; what only preempted ones share is free too.
   for (const uint32_t index : decision.preempted)
     left += state.sequences[index].pages->ReleasableBytes();
   for (const Admission& admission : decision.admitted) {

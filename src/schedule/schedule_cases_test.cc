@@ -216,6 +216,36 @@ TEST(ScheduleCases, ARequestOfTheWholePoolRunsToItsEnd) {
   for (uint64_t id = 1; id <= 3; ++id) EXPECT_FALSE(simulator.record(id).is_refused);
 }
 
+// SCH-08: 7 pages and a tail of the last request fill the pool: no room to copy the tail.
+TEST(ScheduleCases, APromptWhoseCachedPagesLeaveNoRoomStartsWithoutThem) {
+  Simulator simulator(Options(16, 8));
+  simulator.Add({.prompt = Prompt(120, 0), .num_answer = 1});
+  RunSteps(simulator, 1);
+  EXPECT_EQ(simulator.cache().pool().num_cached(OpenClass(0)), 8u);
+  std::vector<TokenId> longer = Prompt(120, 0);
+  simulator.Add({.prompt = longer, .num_answer = 5});
+  longer.push_back(5);
+  simulator.Add({.prompt = longer, .num_answer = 5});
+  DrainAll(simulator);
+  EXPECT_EQ(simulator.num_preemptions(), 0u);
+  EXPECT_GE(simulator.num_cold_starts(), 1u);
+}
+
+TEST(ScheduleCases, WithPagesPinnedARequestWaitsAndGoesOnAfter) {
+  Simulator simulator(Options(16, 8));
+  const std::vector<TokenId> kept = Prompt(64, 0);
+  simulator.Add({.prompt = kept, .num_answer = 1});
+  RunSteps(simulator, 1);
+  PinId pin;
+  ASSERT_EQ(simulator.cache().Pin(1, kept, 0, &pin), 64u);
+  const uint64_t id = simulator.Add({.prompt = Prompt(100, 1), .num_answer = 20});
+  RunSteps(simulator, 3);
+  EXPECT_EQ(simulator.record(id).first_token, 0u);
+  ASSERT_TRUE(simulator.cache().Unpin(pin));
+  DrainAll(simulator);
+  EXPECT_GT(simulator.record(id).end_step, 0u);
+}
+
 // SCH-10
 TEST(ScheduleCases, DecodesAndAPromptShareAStep) {
   Simulator simulator(Options(16, 64));
