@@ -194,6 +194,22 @@ FAULTS = [
            "        most = std::max(most, HeldBytes(shape, token) + StepBytes(shape, token, token + 1));",
            "        most = std::max(most, HeldBytes(shape, token));"),
 
+    _fault("sequence.1", "a page is shared before it is full", "sequence_pages.cc",
+           "while ((num_shared_ + 1) * page_size <= end) {",
+           "while (num_shared_ * page_size + 9 <= end) {"),
+    _fault("kv.2", "releasable bytes count shared pages", "sequence_pages.cc",
+           "num_uses(form->page_class(), form->id()) == 1", "num_uses(form->page_class(), form->id()) >= 1"),
+    _fault("tree.1", "a dropped text takes shared pages with it", "kv_cache.cc",
+           "if (tree_->nodes()[above].num_children > 1 || tree_->is_locked(above)) break;",
+           "if (tree_->is_locked(above)) break;"),
+    _fault("tree.1", "a short prefix drops its namespace", "kv_cache.cc",
+           "  if (prefix.empty()) return Drop(node);", "  if (prefix.size() < 99) return Drop(node);"),
+    _fault("tree.2", "nodes take the places of namespaces to come", "prefix_tree.cc",
+           "nodes_.num_nodes() + (max_namespaces_ - namespaces_.size()) >= nodes_.max_nodes();",
+           "nodes_.is_full();"),
+    _fault("tree.2", "what was dropped counts as evicted", "prefix_tree.cc",
+           "  if (!entries_[id].is_dropped && nodes_", "  if (nodes_"),
+
     # Policies and tenants.
     _fault("evict.1", "lru names nodes that are not evictable", "lru_policy.cc",
            "  if (!state.is_evictable) return;\n", ""),
