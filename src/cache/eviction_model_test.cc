@@ -129,7 +129,7 @@ class ReuseModel : public Model {
     uint64_t order = 0;  // when it became evictable; 0: it is not
   };
   struct Tenant {
-    ReuseEstimate estimate;
+    ReuseEstimate estimate{512};
     uint64_t clock = 0;
     std::vector<Page> pages;  // in order of touch
   };
@@ -191,7 +191,7 @@ void CheckAgainst(EvictionPolicyKind kind, Model& model, unsigned seed, int num_
   constexpr NodeId kNumNodes = 24;
   constexpr TenantId kNumTenants = 3;
   std::mt19937 random(seed);
-  const auto policy = MakeEvictionPolicy(kind, kNumNodes);
+  const auto policy = MakeEvictionPolicy(kind, kNumNodes, 512);
   std::vector<bool> inserted(kNumNodes);
   const auto remove = [&](NodeId node) {
     policy->Remove(node);

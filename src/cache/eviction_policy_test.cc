@@ -23,7 +23,7 @@ TEST(EvictionPolicy, NamesAreReadAndWrongOnesNameTheChoices) {
 
 TEST(EvictionPolicy, OnlyEvictableNodesOfTheTenantAreNamed) {
   for (const auto kind : kPolicies) {
-    const auto policy = MakeEvictionPolicy(kind, 4);
+    const auto policy = MakeEvictionPolicy(kind, 4, 512);
     EXPECT_EQ(policy->Victim(0), kNoNode);
     policy->Insert(0, {.key = 1, .tenant = 0});
     policy->Insert(1, {.key = 2, .tenant = 2});
@@ -47,7 +47,7 @@ TEST(EvictionPolicy, OnlyEvictableNodesOfTheTenantAreNamed) {
 // are 5 tokens long and each leave a page that is not full.
 TEST(EvictionPolicy, HalfFilledPagesGoFirstAndTheHotPrefixStays) {
   for (const auto kind : kPolicies) {
-    const auto policy = MakeEvictionPolicy(kind, 20);
+    const auto policy = MakeEvictionPolicy(kind, 20, 512);
     for (NodeId node = 0; node < 10; ++node) policy->Insert(node, {.key = node});
     policy->SetEvictable(9, true);
     std::vector<NodeId> free = {10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
@@ -71,7 +71,7 @@ TEST(EvictionPolicy, HalfFilledPagesGoFirstAndTheHotPrefixStays) {
 
 TEST(EvictionPolicy, NothingAllocatesOnceATenantIsThere) {
   for (const auto kind : kPolicies) {
-    const auto policy = MakeEvictionPolicy(kind, 100);
+    const auto policy = MakeEvictionPolicy(kind, 100, 512);
     policy->Insert(0, {.key = 0, .tenant = 3});
     policy->Remove(0);
     const uint64_t before = AllocationCount();

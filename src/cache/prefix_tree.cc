@@ -41,7 +41,7 @@ PrefixTree::PrefixTree(const KvShape& shape, PagePool* pool, EvictionPolicyKind 
       nodes_(MaxNodes(shape, *pool, max_namespaces), shape.page_size),
       entries_(nodes_.max_nodes()),
       pages_(nodes_.max_nodes() * num_classes_),
-      policy_(MakeEvictionPolicy(policy, nodes_.max_nodes())) {
+      policy_(MakeEvictionPolicy(policy, nodes_.max_nodes(), shape.page_size)) {
   for (const KvGroupShape& group : shape.groups) {
     if (group.window > 0) marked_pages_ = std::max(marked_pages_, shape.NumPages(group.window));
     marked_pages_ = std::max(marked_pages_, group.recent_pages);

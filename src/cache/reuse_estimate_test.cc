@@ -28,7 +28,7 @@ TEST(ReuseEstimate, BucketsAreHalfOctavesWithoutGaps) {
 }
 
 TEST(ReuseEstimate, WithoutEvidenceOlderPagesAndPagesNeverHitAreWorthLess) {
-  const ReuseEstimate estimate;
+  const ReuseEstimate estimate(512);
   for (int bucket = 2; bucket < kLast; ++bucket)  // bucket 0 is wider than the next
     for (int page_class = 0; page_class < ReuseEstimate::kNumClasses; ++page_class)
       EXPECT_LT(estimate.Worth(page_class, bucket), estimate.Worth(page_class, bucket - 1));
@@ -39,7 +39,7 @@ TEST(ReuseEstimate, WithoutEvidenceOlderPagesAndPagesNeverHitAreWorthLess) {
 }
 
 TEST(ReuseEstimate, APageWhoseHitComesLateIsWorthMoreJustBeforeIt) {
-  ReuseEstimate estimate;
+  ReuseEstimate estimate(512);
   for (int bucket = 0; bucket < 12; ++bucket) Count(estimate, 0, bucket, 0, 20000);
   Count(estimate, 0, 12, 15000, 5000);
   for (int bucket = 13; bucket < 20; ++bucket) Count(estimate, 0, bucket, 0, 5000);
@@ -51,18 +51,18 @@ TEST(ReuseEstimate, APageWhoseHitComesLateIsWorthMoreJustBeforeIt) {
 
 // By hand: half of the pages are hit in bucket 0, none later.
 TEST(ReuseEstimate, WorthIsHitsForEachPageTouched) {
-  ReuseEstimate estimate;
+  ReuseEstimate estimate(512);
   Count(estimate, 0, 0, 20000, 20000);
   for (int bucket = 1; bucket < kLast; ++bucket) Count(estimate, 0, bucket, 0, 60000);
   estimate.Update();
-  const double weight = ReuseEstimate::kPriorWeight;
+  const double weight = ReuseEstimate::kPriorWeight / 512;
   const double chance = (20000 + weight / 32) / (40000 + weight);
   EXPECT_NEAR(estimate.Worth(0, 0), chance / (8 * (1 - chance / 2)), 1e-12);
 }
 
 TEST(ReuseEstimate, AFloodIsKnownAtAgesItHasNotReached) {
-  ReuseEstimate flood;
-  const ReuseEstimate nothing;
+  ReuseEstimate flood(512);
+  const ReuseEstimate nothing(512);
   for (int bucket = 0; bucket < 8; ++bucket) Count(flood, 0, bucket, 0, 50000);
   flood.Update();
   EXPECT_LT(flood.Worth(0, 0), nothing.Worth(0, 0) / 8);
@@ -70,7 +70,7 @@ TEST(ReuseEstimate, AFloodIsKnownAtAgesItHasNotReached) {
 }
 
 TEST(ReuseEstimate, EvidenceIsBoundedSoThatAChangeShows) {
-  ReuseEstimate estimate;
+  ReuseEstimate estimate(512);
   for (int i = 0; i < 100; ++i) {  // a long time without hits
     Count(estimate, 0, 0, 0, 20000);
     estimate.Update();

@@ -31,8 +31,8 @@ class ReusePolicy : public EvictionPolicy {
   static constexpr uint32_t kMinGhosts = 1024;
   static constexpr uint32_t kMostNodes = 1 << 28;
 
-  // Requires: max_nodes <= kMostNodes.
-  explicit ReusePolicy(uint32_t max_nodes);
+  // page_size: tokens in a full page. Requires: max_nodes <= kMostNodes, page_size > 0.
+  ReusePolicy(uint32_t max_nodes, uint32_t page_size);
   ~ReusePolicy() override;
 
   void Insert(NodeId node, const CachedNode& what) override;
@@ -85,7 +85,7 @@ class ReusePolicy : public EvictionPolicy {
   void DropGhost(SlotId ghost);
   size_t HashOf(uint64_t key) const;
 
-  uint32_t max_nodes_;
+  uint32_t max_nodes_, page_size_;
   LazyArray<Slot> slots_;
   FreeIds free_ghosts_;
   LazyArray<SlotId> hash_heads_;  // slot + 1; 0: none

@@ -71,29 +71,28 @@ StatusOr<std::vector<TraceRequest>> ReadTrace(const std::string& path) {
 
 // One count for each tenant; of the two bounds one for all together.
 StatusOr<std::vector<HitCount>> Replay(std::span<const TraceRequest> requests, uint32_t num_pages,
-                                       const std::string& policy) {
+                                       uint32_t page_size, const std::string& policy) {
   if (policy == "plain_lru") return std::vector<HitCount>{ReplayPlainLru(requests, num_pages)};
   if (policy == "best") return std::vector<HitCount>{ReplayBestPossible(requests, num_pages)};
   QUIRE_ASSIGN_OR_RETURN(const EvictionPolicyKind kind, ParseEvictionPolicy(policy));
-  return ReplayPolicy(requests, num_pages, kind);
+  return ReplayPolicy(requests, num_pages, page_size, kind);
 }
 
 StatusOr<Json> RowOf(std::span<const TraceRequest> trace, std::span<const TraceRequest> flooded,
                      uint64_t num_tokens, const EvictionBenchFlags& flags,
                      const std::string& policy) {
-  const auto num_pages =
-      static_cast<uint32_t>(std::min(num_tokens / flags.tokens_per_page, kMostPages));
+  const auto num_pages = static_cast<uint32_t>(std::min(num_tokens / flags.page_size, kMostPages));
   const auto first = [](const std::vector<HitCount>& counts) {
     return counts.empty() ? HitCount() : counts[0];
   };
-  QUIRE_ASSIGN_OR_RETURN(const auto counts, Replay(trace, num_pages, policy));
+  QUIRE_ASSIGN_OR_RETURN(const auto counts, Replay(trace, num_pages, flags.page_size, policy));
   Json row = {{"policy", policy},
               {"memory_tokens", num_tokens},
               {"num_pages", num_pages},
               {"pages", first(counts).pages},
               {"hits", first(counts).hits}};
   if (flags.flood == 0 || policy == "plain_lru" || policy == "best") return row;
-  QUIRE_ASSIGN_OR_RETURN(const auto both, Replay(flooded, num_pages, policy));
+  QUIRE_ASSIGN_OR_RETURN(const auto both, Replay(flooded, num_pages, flags.page_size, policy));
   row["hits_beside_flood"] = first(both).hits;
   return row;
 }
@@ -124,7 +123,7 @@ StatusOr<int> RunEvictionBench(const EvictionBenchFlags& flags) {
     fmt::print("{}\n", rows.dump(2));
     return 0;
   }
-  fmt::print("hits of all pages asked for, pages of {} tokens\n\n", flags.tokens_per_page);
+  fmt::print("hits of all pages asked for, pages of {} tokens\n\n", flags.page_size);
   fmt::print("{:<28}{:>14}{:>12}{:>11}{:>15}\n", "trace", "memory tokens", "policy", "hit rate",
              flags.flood > 0 ? "beside flood" : "");
   for (const Json& row : rows)

@@ -28,6 +28,9 @@ struct Request {
   std::string salt = {};      // a namespace inside the tenant's
   bool uses_prefixes = true;  // take what the cache has of the prompt, and leave what is computed
   bool keeps_times = false;   // when each token came: Answer::token_seconds
+  // A hash of the bits of the logits that each token was sampled from: Answer::logits_hash. For
+  // tests and for `quire verify`.
+  bool keeps_logits_hashes = false;
 };
 
 enum class FinishReason {

@@ -12,6 +12,7 @@ namespace quire {
 namespace {
 
 constexpr uint64_t kMostIdleSteps = 3;  // with requests, without a token computed
+constexpr uint64_t kFreshSteps = 16;
 constexpr uint32_t kVocabulary = 5;
 
 uint64_t Mix(uint64_t x) {
@@ -48,7 +49,7 @@ struct Simulator::Live {
   std::vector<std::vector<uint64_t>> slots;  // [layer group][token]: what its slot holds
   ScheduledSequence scheduled;
   std::optional<SequencePages> pages;
-  bool is_over = false;
+  bool is_over = false, is_forked = false;
 
   void Push(TokenId token) {
     tokens.push_back(token);
@@ -73,6 +74,7 @@ SimulatorOptions RandomOptions(uint64_t seed) {
   options.check_every = 4;
   options.most_live = 4 + part(3) * 10;
   options.limits.token_budget = part(7) == 0 ? 1 + part(6) : 32;
+  options.limits.most_preemptions = part(11) == 0 ? 0 : 3;  // 0: nothing starts that could not end
   options.limits.max_running = part(3) == 0 ? 3 : 256;
   options.limits.watermark_bytes = part(2) * PageStride(1);
   return options;
@@ -121,6 +123,7 @@ uint64_t Simulator::Add(const SimulatedRequest& request) {
                      .tenant = request.tenant,
                      .priority = request.priority,
                      .ns = namespaces_[request.tenant],
+                     .is_private = request.is_private,
                      .most_tokens = length + live->request.most_answer - 1,
                      .waiting_since = step_ + 1};
   records_.push_back({.arrival_step = step_ + 1});
@@ -145,6 +148,7 @@ SimulatedRequest Simulator::RandomRequest() {
   request.num_answer = 1 + Random(options_.most_answer);
   request.most_answer = request.num_answer + Random(options_.most_answer);
   request.tenant = Random(options_.num_tenants);
+  request.is_private = Random(16) == 0;
   request.priority = Random(4) == 0 ? static_cast<int32_t>(Random(3)) - 1 : 0;
   return request;
 }
@@ -153,7 +157,7 @@ void Simulator::Abort(uint64_t id) {
   const auto it = std::ranges::find(live_, id, &Live::id);
   if (it == live_.end()) return;
   records_[id].is_aborted = true;
-  records_[id].end_step = step_;
+  records_[id].end_step = step_ + 1;
   tenants_.Leave((*it)->request.tenant);
   live_.erase(it);
 }
@@ -161,9 +165,11 @@ void Simulator::Abort(uint64_t id) {
 uint64_t Simulator::Fork(uint64_t id) {
   const auto it = std::ranges::find(live_, id, &Live::id);
   if (it == live_.end() || !(*it)->pages) return 0;
-  const Live& parent = **it;
+  Live& parent = **it;
+  parent.is_forked = true;
   auto live = std::make_unique<Live>();
   live->id = live->fork = records_.size();
+  live->is_forked = true;
   live->request = parent.request;
   live->num_sampled = parent.num_sampled;
   live->tokens = parent.tokens;
@@ -204,6 +210,9 @@ Status Simulator::Step() {
     return OkStatus();
   }
   Status status = CheckDecision(state_, options_.limits, *decision_);
+  if (status.ok() && step_ % kFreshSteps == 0 &&
+      Scheduler().Schedule(state_, options_.limits) != *decision_)
+    status = Internal("a new scheduler decides otherwise");
   if (status.ok()) status = Apply();
   if (status.ok() && options_.check_every > 0 && step_ % options_.check_every == 0)
     status = CheckAll();
@@ -229,14 +238,17 @@ Status Simulator::Apply() {
     live.scheduled.waiting_since = step_;
     ++live.scheduled.num_preemptions;
     ++num_preemptions_;
-    if (++records_[live.id].num_preemptions > options_.limits.most_preemptions + 1)
+    if (++records_[live.id].num_preemptions > options_.limits.most_preemptions + 1 &&
+        !live.is_forked)
       return Internal("request {} is preempted {} times", live.id, live.scheduled.num_preemptions);
   }
   for (const Admission& admission : decision_->admitted) {
     Live& live = *live_[admission.index];
     const uint32_t most = live.scheduled.most_tokens;
     PrefixMatch match;
-    if (admission.takes_match)
+    if (live.request.is_private)
+      live.pages = cache_->NewPrivateSequence(most);
+    else if (admission.takes_match)
       live.pages = cache_->NewSequence(live.scheduled.ns, live.tokens, most, &match);
     else
       live.pages = cache_->NewSequence(live.scheduled.ns, most);

@@ -2,8 +2,8 @@
 // checked. For tests (simulator_test.cc) and long runs (simulator_main.cc).
 //
 // Instead of a model: K and V of a token are one number, a hash of its tokens from the start and of
-// the layer group; the next token of an answer is a function of the hash. So each answer can be
-// compared with the one that its prompt gives alone, and a page that holds anything else shows.
+// the layer group; the next token of an answer is a function of the hash. A page that holds
+// anything else shows.
 //
 // After each step: CheckDecision, the invariants of cache and sequences, the contents of pages.
 // Over a run: tokens are computed at least every kMostIdleSteps steps, each request ends as it
@@ -49,6 +49,7 @@ struct SimulatedRequest {
   uint32_t most_answer = 0;  // what it asked for: >= num_answer; 0: num_answer
   TenantId tenant = 0;
   int32_t priority = 0;
+  bool is_private = false;
 };
 
 class Simulator {

@@ -245,7 +245,7 @@ class OtherCommands(unittest.TestCase):
 
     def test_bench_shows_what_the_cache_saves(self):
         rows = json.loads(
-            run("bench", MODEL, "--no-kv-cache", "-d", "200", "-r", "1", "--json").stdout)
+            run("bench", MODEL, "--no-kv-cache", "-d", "2000", "-r", "2", "--json").stdout)
         self.assertEqual([row["kv_cache"] for row in rows], [True, False])
         self.assertGreater(rows[0]["tokens_per_second"], 2 * rows[1]["tokens_per_second"])
 
@@ -257,10 +257,10 @@ class OtherCommands(unittest.TestCase):
             command = ("bench", "eviction", "--trace", file.name, "--memory-tokens", "1.5k")
             rows = json.loads(run(*command, "--flood", "2", "--json").stdout)
             self.assertEqual([row["num_pages"] for row in rows], [2] * 4)
-            rows = json.loads(run(*command, "--tokens-per-page", "500", "--json").stdout)
+            rows = json.loads(run(*command, "--page-size", "500", "--json").stdout)
             self.assertEqual([(row["policy"], row["hits"], row["pages"]) for row in rows],
                              [("plain_lru", 0, 7), ("lru", 2, 7), ("reuse", 2, 7), ("best", 3, 7)])
-            self.assertIn("42.86 %", run(*command, "--tokens-per-page", "500").stdout)
+            self.assertIn("42.86 %", run(*command, "--page-size", "500").stdout)
             file.write('{"hash_ids": [-1]}\n')
             file.flush()
             wrong = run(*command)

@@ -25,7 +25,8 @@ ForwardRunner::ForwardRunner(const Model& model, const RunnerOptions& options)
                                      {.kv = forms_,
                                       .activations = options.activations,
                                       .instruction_set = options.instruction_set,
-                                      .max_rows = options.max_rows},
+                                      .max_rows = options.max_rows,
+                                      .cascade = options.cascade},
                                      options.num_threads);
   QUIRE_CHECK(forward.ok());
   forward_ = std::move(forward).value();

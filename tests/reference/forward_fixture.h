@@ -29,6 +29,7 @@ struct RunnerOptions {
   ActivationForm activations = ActivationForm::kF32;
   InstructionSet instruction_set = AvailableInstructionSets().back();
   uint32_t max_rows = 512;
+  bool cascade = true;
 };
 
 class ForwardRunner {
