@@ -14,9 +14,9 @@
 namespace quire {
 
 struct CheckResult {
-  std::string group, name;
+  std::string group = {}, name = {};
   bool ok = false;
-  std::string detail;  // the first difference, or what was seen
+  std::string detail = {};  // the first difference, or what was seen
   double seconds = 0;
 };
 

@@ -5,7 +5,9 @@
 namespace quire {
 
 Request ExactRequest(std::vector<TokenId> prompt, uint32_t output_len) {
-  Request request{.prompt = std::move(prompt), .max_tokens = output_len};
+  Request request;
+  request.prompt = std::move(prompt);
+  request.max_tokens = output_len;
   request.sampling.temperature = 0;
   request.sampling.ignore_eos = true;
   request.keeps_times = true;
