@@ -27,15 +27,17 @@ int Main(int argc, char** argv) {
     return wanted;
   };
   for (const CascadeTest& test :
-       {CascadeTest{}, CascadeTest{.shared = 16384, .num_layers = 2},
-        CascadeTest{.num_sequences = 2}, CascadeTest{.shared = 128},
-        CascadeTest{.num_kv_heads = 8, .group_size = 1},
+       {CascadeTest{}, CascadeTest{.shared = 16384}, CascadeTest{.num_sequences = 2},
+        CascadeTest{.shared = 128}, CascadeTest{.num_kv_heads = 8, .group_size = 1},
         CascadeTest{.num_kv_heads = 2, .group_size = 8, .head_dim = 128},
-        CascadeTest{.num_sequences = 256, .shared = 1024, .num_layers = 2}}) {
+        CascadeTest{.num_sequences = 256, .shared = 1024}, CascadeTest{.codec = KvCodec::kKivi4},
+        CascadeTest{.num_kv_heads = 8, .group_size = 1, .codec = KvCodec::kKivi4},
+        CascadeTest{
+            .num_kv_heads = 2, .group_size = 8, .head_dim = 128, .codec = KvCodec::kKivi4}}) {
     const std::string name = NameOf(test);
     if (!is_wanted(name)) continue;
     CascadeMeter meter(*set, num_threads);
-    const auto speed = meter.Measure(test, 9);
+    const auto speed = meter.Measure(test, 25);
     if (!speed.ok()) {
       fmt::print(stderr, "{}\n", speed.status().message());
       return 1;

@@ -88,37 +88,46 @@ CascadeMeter::CascadeMeter(InstructionSet set, int num_threads) : set_(set), tea
 StatusOr<CascadeSpeed> CascadeMeter::Measure(const CascadeTest& test, int repetitions) {
   const AttentionKernels& kernels = GetAttentionKernels(set_);
   const Ceilings& ceilings = GetCeilings(set_);
-  QUIRE_ASSIGN_OR_RETURN(const KvLayout layout, MakeKvLayout({.page_size = test.page_size,
-                                                              .num_layers = test.num_layers,
-                                                              .num_kv_heads = test.num_kv_heads,
-                                                              .head_dim_k = test.head_dim,
-                                                              .head_dim_v = test.head_dim},
-                                                             test.codec, test.codec));
-  const AttentionShape shape = {.layout = layout,
-                                .k_codec = test.codec,
-                                .v_codec = test.codec,
+  QUIRE_ASSIGN_OR_RETURN(const KvForms forms,
+                         MakeKvForms({.page_size = test.page_size,
+                                      .num_layers = test.num_layers,
+                                      .num_kv_heads = test.num_kv_heads,
+                                      .head_dim_k = test.head_dim,
+                                      .head_dim_v = test.head_dim},
+                                     {.k_codec = test.codec, .v_codec = test.codec}, 0));
+  const AttentionShape shape = {.layout = forms.open.layout,
+                                .k_codec = forms.open.k_codec,
+                                .v_codec = forms.open.v_codec,
                                 .num_q_heads = test.num_kv_heads * test.group_size,
                                 .num_kv_heads = test.num_kv_heads,
-                                .scale = 1 / std::sqrt(static_cast<float>(test.head_dim))};
+                                .scale = 1 / std::sqrt(static_cast<float>(test.head_dim)),
+                                .sealed = forms.sealed,
+                                .rule = forms.rule};
   const uint32_t num_shared = test.shared / test.page_size;
   const uint32_t num_pages = (test.shared + test.own + test.page_size - 1) / test.page_size;
   const size_t num_all = num_shared + size_t{num_pages - num_shared} * test.num_sequences;
+  const size_t open_bytes = forms.open.layout.page_bytes();
+  const size_t sealed_bytes = forms.sealed.layout.page_bytes();
   QUIRE_ASSIGN_OR_RETURN(AnonymousMemory pool,
-                         AnonymousMemory::Reserve(num_all * layout.page_bytes() + 4096));
-  // Halves around 1, which are floats as well.
+                         AnonymousMemory::Reserve(num_all * (open_bytes + sealed_bytes) + 4096));
+  // Halves around 1, which are floats as well, and parameters of codes.
   std::mt19937 rng(1);
   for (uint16_t& half : pool.as<uint16_t>())
     half = static_cast<uint16_t>(0x3800u + (rng() & 0x87FFu));
-  std::vector<std::vector<std::byte*>> tables(test.num_sequences);
+  std::vector<std::vector<std::byte*>> open(test.num_sequences), sealed(test.num_sequences);
   std::vector<SequenceRows> sequences;
   size_t next = num_shared;
   for (uint32_t i = 0; i < test.num_sequences; ++i) {
-    for (uint32_t page = 0; page < num_pages; ++page)
-      tables[i].push_back(pool.data() + (page < num_shared ? page : next++) * layout.page_bytes());
-    sequences.push_back({.kv = {.pages = tables[i].data(), .num_pages = num_pages},
-                         .first_row = i,
-                         .num_rows = 1,
-                         .first_position = test.shared + test.own - 1});
+    for (uint32_t page = 0; page < num_pages; ++page) {
+      const size_t at = page < num_shared ? page : next++;
+      open[i].push_back(pool.data() + at * open_bytes);
+      sealed[i].push_back(pool.data() + num_all * open_bytes + at * sealed_bytes);
+    }
+    sequences.push_back(
+        {.kv = {.pages = open[i].data(), .sealed = sealed[i].data(), .num_pages = num_pages},
+         .first_row = i,
+         .num_rows = 1,
+         .first_position = test.shared + test.own - 1});
   }
 
   Runner with, without;

@@ -21,7 +21,7 @@ struct CascadeTest {
   uint32_t num_kv_heads = 3;
   uint32_t group_size = 3;
   uint32_t head_dim = 64;
-  uint32_t num_layers = 8;  // of pages of their own, so that caches do not hold them all
+  uint32_t num_layers = 2;  // of pages of their own
   uint32_t page_size = 64;
   KvCodec codec = KvCodec::kF16;
 };

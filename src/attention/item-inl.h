@@ -142,11 +142,15 @@ class ItemWalk {
                                .first_visible = visible > step ? visible - step : 0};
     if (shape_.ReadsOpen(query_page_, page)) {
       const KvForm open = {layout_, shape_.k_codec, shape_.v_codec};
-      step_ = OpenPanels(open, {ChunkOf(page), ahead.next}, tokens, at_, scratch_);
+      step_ = OpenPanels(open, ChunkOf(page), tokens, at_, scratch_);
       return;
     }
-    step_ = OpenPanels(shape_.sealed, {ChunkOf(page), ahead.next}, tokens, at_, scratch_);
-    StandStill(ahead);  // decoding has prefetched
+    step_ = OpenPanels(shape_.sealed, ChunkOf(page), tokens, at_, scratch_);
+    // The next chunk is probably sealed too: it is fetched over as many lines as are read of this
+    // one's panels.
+    const size_t panel_bytes = size_t{layout_.page_size} * (layout_.head_dim_k * step_.k.bytes() +
+                                                            layout_.head_dim_v * step_.v.bytes());
+    ahead.line_bytes = shape_.sealed.layout.chunk_bytes * 64 / panel_bytes;
   }
 
   void StandStill(Ahead& ahead) const {

@@ -22,13 +22,23 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-AttentionShape ShapeOf(const KvLayout& layout, const AttentionTest& test) {
-  return {.layout = layout,
-          .k_codec = test.codec,
-          .v_codec = test.codec,
-          .num_q_heads = layout.num_kv_heads * test.group_size,
-          .num_kv_heads = layout.num_kv_heads,
-          .scale = 1 / std::sqrt(static_cast<float>(test.head_dim))};
+StatusOr<AttentionShape> ShapeOf(const AttentionTest& test) {
+  const uint32_t num_kv_heads = test.in_memory ? kHeadsInMemory : 1;
+  QUIRE_ASSIGN_OR_RETURN(const KvForms forms,
+                         MakeKvForms({.page_size = test.page_size,
+                                      .num_layers = 1,
+                                      .num_kv_heads = num_kv_heads,
+                                      .head_dim_k = test.head_dim,
+                                      .head_dim_v = test.head_dim},
+                                     {.k_codec = test.codec, .v_codec = test.codec}, 0));
+  return AttentionShape{.layout = forms.open.layout,
+                        .k_codec = forms.open.k_codec,
+                        .v_codec = forms.open.v_codec,
+                        .num_q_heads = num_kv_heads * test.group_size,
+                        .num_kv_heads = num_kv_heads,
+                        .scale = 1 / std::sqrt(static_cast<float>(test.head_dim)),
+                        .sealed = forms.sealed,
+                        .rule = forms.rule};
 }
 
 }  // namespace
@@ -66,6 +76,15 @@ std::vector<AttentionTest> AttentionTests(bool all) {
   };
   for (const uint32_t head_dim : {64u, 128u, 256u})
     for (const uint32_t group : {1u, 4u, 8u}) add(head_dim, group);
+  for (const uint32_t head_dim : {64u, 128u}) {
+    AttentionTest sealed = {.head_dim = head_dim, .depth = 4096, .codec = KvCodec::kKivi4};
+    for (const bool in_memory : {true, false}) {
+      sealed.in_memory = in_memory;
+      tests.push_back(sealed);
+    }
+    sealed.num_rows = 64;
+    tests.push_back(sealed);
+  }
   if (!all) return tests;
   for (const uint32_t group : {2u, 3u, 5u, 6u, 7u, 16u}) add(128, group);
   for (const uint32_t head_dim : {80u, 96u, 192u}) add(head_dim, 4);
@@ -121,22 +140,26 @@ StatusOr<AttentionSpeed> AttentionMeter::Measure(const AttentionTest& test, int 
       half = static_cast<uint16_t>(0x3800u + (rng() & 0x87FFu));
   }
   const auto num_threads = static_cast<uint32_t>(team_.num_threads());
-  QUIRE_ASSIGN_OR_RETURN(const KvLayout layout,
-                         MakeKvLayout({.page_size = test.page_size,
-                                       .num_layers = 1,
-                                       .num_kv_heads = test.in_memory ? kHeadsInMemory : 1,
-                                       .head_dim_k = test.head_dim,
-                                       .head_dim_v = test.head_dim},
-                                      test.codec, test.codec));
-  const AttentionShape shape = ShapeOf(layout, test);
+  QUIRE_ASSIGN_OR_RETURN(const AttentionShape shape, ShapeOf(test));
+  const KvLayout& layout = shape.has_sealed() ? shape.sealed.layout : shape.layout;
   const uint32_t num_pages = (test.depth + test.num_rows + test.page_size - 1) / test.page_size;
   const size_t page_bytes = layout.page_bytes();
   const auto num_sequences = static_cast<uint32_t>(
       test.in_memory ? std::max<size_t>(1, kPoolBytes / page_bytes / num_pages) : num_threads);
-  const auto table = PageTable(page_bytes, size_t{num_sequences} * num_pages, test.in_memory);
+  const size_t num_all = size_t{num_sequences} * num_pages;
+  const auto table = PageTable(page_bytes, num_all, test.in_memory);
+  // Few pages are read open where most are read sealed: they may have memory in common.
+  std::vector<std::byte*> open = table;
+  if (shape.has_sealed()) {
+    const auto some = PageTable(shape.layout.page_bytes(), kPoolBytes / shape.layout.page_bytes(),
+                                test.in_memory);
+    for (size_t i = 0; i < num_all; ++i) open[i] = some[i % some.size()];
+  }
   std::vector<SequenceRows> sequences;
   for (uint32_t i = 0; i < num_sequences; ++i)
-    sequences.push_back({.kv = {.pages = &table[size_t{i} * num_pages], .num_pages = num_pages},
+    sequences.push_back({.kv = {.pages = &open[size_t{i} * num_pages],
+                                .sealed = &table[size_t{i} * num_pages],
+                                .num_pages = num_pages},
                          .first_row = i * test.num_rows,
                          .num_rows = test.num_rows,
                          .first_position = test.depth});

@@ -35,8 +35,8 @@ struct AttentionTest {
 std::string NameOf(const AttentionTest& test);  // such as "decode d4096 hd128 g4 f16 memory"
 
 // The tests that the goals name: decode in cache and in memory, 64 rows after 4,096 tokens, and
-// prefill from the start; head_dim 64, 128 and 256, groups of 1, 4 and 8. `all` adds other groups,
-// depths, chunks and page sizes.
+// prefill from the start; head_dim 64, 128 and 256, groups of 1, 4 and 8; and kivi4 beside f16 in
+// some of them. `all` adds other groups, depths, chunks and page sizes.
 std::vector<AttentionTest> AttentionTests(bool all = false);
 
 struct AttentionSpeed {

@@ -51,6 +51,7 @@ void AttentionPlan::Build(const AttentionShape& shape, std::span<const SequenceR
     shared_.Build(shape, sequences, kMaxWorkspaceFloats / state_floats());
   else
     shared_.Clear();
+  ReserveMost();
   AddRowsAndTiles();
   run_items_.assign(shared_.runs().size() * shape.num_kv_heads, 0);
   // The states of rows that share come first, those of all rows for one KV head together.
@@ -69,6 +70,22 @@ void AttentionPlan::Build(const AttentionShape& shape, std::span<const SequenceR
   for (const AttentionItem& item : items_) most_rows = std::max(most_rows, item.num_rows);
   if (most_rows > 0)
     scratch_floats_ = ScratchLayout(shape_, uint64_t{most_rows} * shape.group_size()).num_floats;
+}
+
+// Small steps may be cut into more items than large ones: what is reserved depends on how many rows
+// and sequences there are, and not on how they are planned.
+void AttentionPlan::ReserveMost() {
+  const size_t num_heads = shape_.num_kv_heads, num_sequences = sequences_.size();
+  size_t num_rows = 0;
+  for (const SequenceRows& s : sequences_) num_rows += s.num_rows;
+  // There are fewer runs than sequences that have rows. Items cost a wanted item's share or are one
+  // tile or part of a run for one head, but for rounding.
+  items_.reserve(2 * num_rows * num_heads + 8 * WantedItems());
+  merge_items_.reserve(num_rows * num_heads);
+  run_items_.reserve(num_sequences * num_heads);
+  rows_.reserve(num_rows);
+  tiles_.reserve(num_rows);
+  reader_rows_.reserve(num_sequences + 1);
 }
 
 uint64_t AttentionPlan::WantedItems() const {

@@ -26,7 +26,7 @@
 // of a layer group.
 //
 // Threading: Build by one thread; afterwards any number may read. Build allocates nothing once it
-// has seen its largest step.
+// has seen a step of as many rows and one of as many sequences.
 // Papers: Dao, FlashAttention-2, 2023; Ye et al., FlashInfer, 2025.
 #pragma once
 
@@ -133,6 +133,7 @@ class AttentionPlan {
     uint32_t run;        // SharedRuns::kNone
   };
 
+  void ReserveMost();
   void AddRowsAndTiles();
   void AddRows(const SequenceRows& rows);
   // How many of a sequence's rows before `end`, counted back from there, read each page in the same

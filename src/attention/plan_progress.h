@@ -8,7 +8,7 @@
 //
 // Move-only. Threading: Build by one thread, while no worker runs; the others by any worker. All
 // workers must have ended a turn before one begins the next. Build allocates nothing once it has
-// seen its largest plan.
+// seen a plan of as many rows and one of as many sequences.
 #pragma once
 
 #include <atomic>
@@ -30,8 +30,11 @@ class PlanProgress {
   // The plan must outlive it, or the next Build.
   void Build(const AttentionPlan& plan) {
     plan_ = &plan;
+    const size_t num_heads = plan.shape().num_kv_heads;
+    merged_parts_.reserve(plan.rows().size() * num_heads);
     merged_parts_.assign(plan.num_merge_items(), 0);
-    while (runs_.size() < plan.run_items().size()) runs_.emplace_back();
+    // As many as any step of so many sequences has.
+    while (runs_.size() < plan.sequences().size() * num_heads) runs_.emplace_back();
     for (size_t i = 0; i < plan.run_items().size(); ++i) runs_[i].Reset();
   }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <map>
 
 #include "attention/test_pages.h"
@@ -80,7 +81,13 @@ TEST_F(PlanProgressTest, ItemsStartWhenTheirRunIsDone) {
             ++num_waiting;
             num_early += done[item.after] != plan_.run_items()[item.after] * (turn + 1);
           }
-          if (item.run != AttentionItem::kNone) ++done[item.run];
+          if (item.run != AttentionItem::kNone) {
+            // Long enough for another worker to come to the next items.
+            const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+            while (std::chrono::steady_clock::now() < end) {
+            }
+            ++done[item.run];
+          }
           num_merged += progress_.Finish(i, turn) >= 0;
         });
     });

@@ -61,32 +61,18 @@ HWY_INLINE void WidenHalves(const uint16_t* from, size_t n, float* to) {
   for (size_t i = 0; i < n; i += 16) Store16(LoadHalf16(from + i), to + i);
 }
 
-// Where a sealed chunk is decoded to, and the chunk that is read next (prefetched on the way).
-struct SealedChunk {
-  const char* bytes;
-  const char* next;
-  const KvLayout& layout;
-};
-
-HWY_INLINE void PrefetchLine(const char* line) {
-  if constexpr (kPrefetches) __builtin_prefetch(line, 0, 2);
-}
-
 // K of tokens [token, token + num_tokens), both multiples of 16, to panels
 // [num_tokens / 16][head_dim_k][16]. params [2 * head_dim_k rounded up to 16] is scratch.
-HWY_NOINLINE void DecodeK(const SealedChunk& chunk, size_t token, size_t num_tokens, float* params,
-                          float* to) {
-  const size_t head_dim = chunk.layout.head_dim_k, num_units = UnitsOf(chunk.layout.head_dim_k);
-  const auto* halves = reinterpret_cast<const uint16_t*>(chunk.bytes);
+HWY_NOINLINE void DecodeK(const KvLayout& layout, const char* chunk, size_t token,
+                          size_t num_tokens, float* params, float* to) {
+  const size_t head_dim = layout.head_dim_k, num_units = UnitsOf(layout.head_dim_k);
+  const auto* halves = reinterpret_cast<const uint16_t*>(chunk);
   float* offsets = params + (head_dim + 15) / 16 * 16;
   WidenHalves(halves, head_dim, params);
   WidenHalves(halves + head_dim, head_dim, offsets);
-  const size_t first_line = chunk.layout.k_codes_offset + token / 16 * num_units * 64;
-  const char* line = chunk.bytes + first_line;
-  const char* next = chunk.next + first_line;
+  const char* line = chunk + layout.k_codes_offset + token / 16 * num_units * 64;
   for (size_t i = 0; i < num_tokens; i += 16)
-    for (size_t c = 0; c < head_dim; c += kCodesPerUnit, line += 64, next += 64) {
-      PrefetchLine(next);
+    for (size_t c = 0; c < head_dim; c += kCodesPerUnit, line += 64) {
       const size_t n = head_dim - c < kCodesPerUnit ? head_dim - c : kCodesPerUnit;
       DecodeLine(LoadUnits16(line), params + c, offsets + c, n, to);
       to += 16 * n;
@@ -95,12 +81,11 @@ HWY_NOINLINE void DecodeK(const SealedChunk& chunk, size_t token, size_t num_tok
 
 // V alike, to panels [ceil(head_dim_v / 16)][num_tokens][16 channels]. The last panel's lanes
 // beyond head_dim_v hold finite numbers of no meaning if the page's parameters are finite.
-HWY_NOINLINE void DecodeV(const SealedChunk& chunk, size_t token, size_t num_tokens, float* params,
-                          float* to) {
-  const size_t head_dim = chunk.layout.head_dim_v, page_size = chunk.layout.page_size;
-  const size_t num_groups = ChannelGroupsOf(chunk.layout.head_dim_v);
-  const auto* halves =
-      reinterpret_cast<const uint16_t*>(chunk.bytes + chunk.layout.v_params_offset);
+HWY_NOINLINE void DecodeV(const KvLayout& layout, const char* chunk, size_t token,
+                          size_t num_tokens, float* params, float* to) {
+  const size_t head_dim = layout.head_dim_v, page_size = layout.page_size;
+  const size_t num_groups = ChannelGroupsOf(layout.head_dim_v);
+  const auto* halves = reinterpret_cast<const uint16_t*>(chunk + layout.v_params_offset);
   float* offsets = params + num_groups * num_tokens;
   for (size_t g = 0; g < num_groups; ++g) {
     WidenHalves(halves + g * page_size + token, num_tokens, params + g * num_tokens);
@@ -108,17 +93,13 @@ HWY_NOINLINE void DecodeV(const SealedChunk& chunk, size_t token, size_t num_tok
                 offsets + g * num_tokens);
   }
   const size_t block_bytes = page_size / kCodesPerUnit * 16 * kCodeUnitBytes;
-  for (size_t c = 0, block = chunk.layout.v_codes_offset; c < head_dim;
-       c += 16, block += block_bytes) {
+  for (size_t c = 0, block = layout.v_codes_offset; c < head_dim; c += 16, block += block_bytes) {
     const size_t width = head_dim - c < 16 ? head_dim - c : 16;
     const size_t line_bytes = width * kCodeUnitBytes;
-    const size_t first_line = block + token / kCodesPerUnit * line_bytes;
-    const char* line = chunk.bytes + first_line;
-    const char* next = chunk.next + first_line;
+    const char* line = chunk + block + token / kCodesPerUnit * line_bytes;
     const float* scale = params + c / kGroupChannels * num_tokens;
     const float* offset = offsets + c / kGroupChannels * num_tokens;
-    for (size_t i = 0; i < num_tokens; i += kCodesPerUnit, line += line_bytes, next += line_bytes) {
-      PrefetchLine(next);
+    for (size_t i = 0; i < num_tokens; i += kCodesPerUnit, line += line_bytes) {
       DecodeLine(LoadUnits16(line), scale + i, offset + i, kCodesPerUnit, to);
       to += 16 * kCodesPerUnit;
     }

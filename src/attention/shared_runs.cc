@@ -31,6 +31,11 @@ void SharedRuns::Build(const AttentionShape& shape, std::span<const SequenceRows
   if (sequences.size() < 2) return;
   states_left_ = max_states;
   candidates_.clear();
+  runs_.reserve(sequences.size());
+  readers_.reserve(sequences.size());
+  candidates_.reserve(sequences.size());
+  same_until_.reserve(sequences.size() + 1);
+  groups_.reserve(2 * sequences.size());
   const uint32_t page_size = shape.layout.page_size;
   const uint32_t most_rows = std::max(1u, kMaxSharingQueryRows / shape.group_size());
   for (uint32_t i = 0; i < sequences.size(); ++i) {

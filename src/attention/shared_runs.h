@@ -15,7 +15,7 @@
 // many rows. Build costs n log n comparisons of tables, each by bisection.
 //
 // Threading: Build by one thread; afterwards any number may read. Build allocates nothing once it
-// has seen its largest step.
+// has seen as many sequences.
 // Papers: Juravsky et al., Hydragen, 2024; Ye et al., FlashInfer, 2025 (cascade).
 #pragma once
 

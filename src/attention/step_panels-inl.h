@@ -22,7 +22,8 @@ struct Panels {
   const char* first = nullptr;
   bool is_half = false;  // else floats
 
-  const char* At(size_t element) const { return first + element * (is_half ? 2 : 4); }
+  size_t bytes() const { return is_half ? 2 : 4; }  // of a value
+  const char* At(size_t element) const { return first + element * bytes(); }
 };
 
 // From the first token of the step on. V's last panel, if it is narrower than 16 channels, is in
@@ -41,12 +42,6 @@ struct StepTokens {
   uint32_t first_visible;
 };
 
-// A chunk, and the one that is read next.
-struct Chunks {
-  const char* chunk;
-  const char* next;
-};
-
 template <class T>
 HWY_INLINE void WidenNarrow(const T* from, size_t width, uint32_t first, uint32_t last, float* to) {
   for (size_t token = first; token < last; ++token)
@@ -62,30 +57,29 @@ HWY_INLINE void WidenNarrow(const T* from, size_t width, uint32_t first, uint32_
     }
 }
 
-HWY_INLINE StepPanels OpenPanels(const KvForm& form, const Chunks& chunks, const StepTokens& tokens,
+HWY_INLINE StepPanels OpenPanels(const KvForm& form, const char* chunk, const StepTokens& tokens,
                                  const ScratchLayout& at, float* scratch) {
   const KvLayout& layout = form.layout;
-  const SealedChunk sealed = {chunks.chunk, chunks.next, layout};
   const size_t num_decoded = (size_t{tokens.num} + 15) / 16 * 16;  // pages are multiples of 16
   const size_t num_panels = layout.head_dim_v / 16, narrow = layout.head_dim_v % 16;
   StepPanels step;
   if (IsPageWise(form.k_codec)) {
     float* to = scratch + at.decoded_k;
-    DecodeK(sealed, tokens.first, num_decoded, scratch + at.k_params, to);
+    DecodeK(layout, chunk, tokens.first, num_decoded, scratch + at.k_params, to);
     step.k = {reinterpret_cast<const char*>(to), false};
   } else {
-    step.k = {chunks.chunk + layout.k_codes_offset, form.k_codec == KvCodec::kF16};
+    step.k = {chunk + layout.k_codes_offset, form.k_codec == KvCodec::kF16};
     step.k.first = step.k.At(size_t{tokens.first} * layout.head_dim_k);
   }
   if (IsPageWise(form.v_codec)) {
     float* to = scratch + at.decoded_v;
-    DecodeV(sealed, tokens.first, num_decoded, scratch + at.v_params, to);
+    DecodeV(layout, chunk, tokens.first, num_decoded, scratch + at.v_params, to);
     step.v = {reinterpret_cast<const char*>(to), false};
     step.v_panel_step = 16 * num_decoded;
     step.narrow_v = to + num_panels * step.v_panel_step;
     return step;
   }
-  const Panels codes = {chunks.chunk + layout.v_codes_offset, form.v_codec == KvCodec::kF16};
+  const Panels codes = {chunk + layout.v_codes_offset, form.v_codec == KvCodec::kF16};
   step.v = {codes.At(size_t{tokens.first} * 16), codes.is_half};
   step.v_panel_step = size_t{16} * layout.page_size;
   step.narrow_v = scratch + at.narrow_v;

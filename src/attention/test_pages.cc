@@ -158,8 +158,11 @@ AttentionRun RunAttention(const AttentionKernels& kernels, const AttentionShape&
   std::vector<float> scratch(plan.scratch_floats() + 16);
   std::vector<uint32_t> left_of_run(plan.run_items().begin(), plan.run_items().end());
   std::vector<bool> is_done(plan.num_items());
+  std::vector<uint32_t> order(plan.num_items());
+  std::iota(order.begin(), order.end(), 0u);
+  std::shuffle(order.begin(), order.end(), std::mt19937(plan.num_items()));
   for (uint32_t num_done = 0; num_done < plan.num_items();)
-    for (uint32_t i = plan.num_items(); i-- > 0;) {
+    for (uint32_t i : order) {
       const AttentionItem& item = plan.items()[i];
       if (is_done[i] || (item.after != AttentionItem::kNone && left_of_run[item.after] > 0))
         continue;

@@ -89,8 +89,8 @@ struct AttentionRun {
   uint32_t num_runs = 0;  // that sequences share
 };
 
-// Plans for `num_threads` and runs all items on this thread, the last one first, as far as they
-// need not wait for a run: their order must not matter. q [num_rows, num_q_heads, head_dim_k].
+// Plans for `num_threads` and runs all items on this thread, in any order in which none comes
+// before the run that it waits for. q [num_rows, num_q_heads, head_dim_k].
 AttentionRun RunAttention(const AttentionKernels& kernels, const AttentionShape& shape,
                           std::span<const SequenceRows> sequences, uint32_t layer,
                           std::span<const float> q, int num_threads = 1,

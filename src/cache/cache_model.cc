@@ -41,15 +41,34 @@ uint64_t* SlotsOf(const PageRef& page) { return reinterpret_cast<uint64_t*>(page
 
 }  // namespace
 
+std::span<const CacheModelCase> CacheModelCases() {
+  constexpr auto kLru = EvictionPolicyKind::kLru;
+  static constexpr CacheModelCase kCases[] = {
+      {"f16, full", {}},
+      {"f16, full, lru", {.policy = kLru}},
+      {"f16, window", {.window = 6}},
+      {"f16, window, lru", {.window = 9, .policy = kLru}},
+      {"f16, window alone", {.window = 6, .has_full = false}},
+      {"page-wise, full", {.seals = true, .sink_pages = 1}},
+      {"page-wise, full, no sink", {.seals = true}},
+      {"page-wise, full, recent", {.seals = true, .sink_pages = 1, .recent_pages = 2}},
+      {"page-wise, window", {.seals = true, .window = 9, .sink_pages = 1}},
+      {"page-wise, window, recent, lru",
+       {.seals = true, .window = 5, .recent_pages = 1, .policy = kLru}},
+  };
+  return kCases;
+}
+
 CacheModel::CacheModel(const CacheModelShape& shape, uint32_t num_pages, uint64_t seed)
     : random_(seed) {
   shape_.page_size = kPageSize;
   const size_t sealed = shape.seals ? sizeof(uint64_t) : 0;
-  shape_.groups.push_back({.window = 0,
-                           .open_page_bytes = kPageBytes,
-                           .sealed_page_bytes = sealed,
-                           .sink_pages = shape.sink_pages,
-                           .recent_pages = shape.recent_pages});
+  if (shape.has_full)
+    shape_.groups.push_back({.window = 0,
+                             .open_page_bytes = kPageBytes,
+                             .sealed_page_bytes = sealed,
+                             .sink_pages = shape.sink_pages,
+                             .recent_pages = shape.recent_pages});
   if (shape.window > 0)
     shape_.groups.push_back({.window = shape.window,
                              .open_page_bytes = kPageBytes,
@@ -129,7 +148,9 @@ Status CacheModel::Compute(Live& live) {
     return OkStatus();
   }
   Write(live, length, end);
-  live.pages.Commit(end, live.tokens);
+  // Now and then not all of a step is wanted (drafted tokens).
+  const uint32_t kept = Random(8) == 0 ? length + Random(end - length + 1) : end;
+  live.pages.Commit(kept, live.tokens);
   return OkStatus();
 }
 
@@ -196,7 +217,13 @@ std::string CacheModel::Run(uint32_t operation, Status* status) {
     return "pin";
   }
   if (operation < 98) {
-    cache_->DropPrefix(live.ns, RandomPrompt());
+    const uint32_t kind = Random(8);
+    if (kind == 0)
+      cache_->DropNamespace(live.ns);
+    else if (kind < 4)
+      cache_->DropText(live.ns, live.tokens);
+    else
+      cache_->DropPrefix(live.ns, RandomPrompt());
     for (Live& other : live_) other.may_be_forgotten = true;
     return "drop";
   }

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,21 @@
 namespace quire {
 
 struct CacheModelShape {
-  bool seals = false;   // a page-wise codec
-  uint32_t window = 0;  // of a second layer group; 0: there is only the full one
+  bool seals = false;    // a page-wise codec
+  uint32_t window = 0;   // of a second layer group; 0: there is only the full one
+  bool has_full = true;  // false: the window group is the only one
   uint32_t sink_pages = 0;
   uint32_t recent_pages = 0;
   EvictionPolicyKind policy = kDefaultEvictionPolicy;
 };
+
+struct CacheModelCase {
+  const char* name;
+  CacheModelShape shape;
+};
+
+// {f16, page-wise} x {full, window}, sinks, recent pages and both policies.
+std::span<const CacheModelCase> CacheModelCases();
 
 class CacheModel {
  public:

@@ -7,24 +7,9 @@
 namespace quire {
 namespace {
 
-struct Case {
-  const char* name;
-  CacheModelShape shape;
-};
-constexpr Case kCases[] = {
-    {"f16, full", {}},
-    {"f16, full, lru", {.policy = EvictionPolicyKind::kLru}},
-    {"f16, window", {.window = 6}},
-    {"kivi4, full", {.seals = true, .sink_pages = 1}},
-    {"kivi4, full, no sink", {.seals = true}},
-    {"kivi4, full, recent", {.seals = true, .sink_pages = 1, .recent_pages = 2}},
-    {"kivi4, window", {.seals = true, .window = 9, .sink_pages = 1}},
-    {"kivi4, window, recent", {.seals = true, .window = 5, .recent_pages = 1}},
-};
-
 TEST(CacheModel, NoInvariantBreaksUnderRandomOperations) {
-  constexpr uint64_t kOperations = 25'000;  // in each case
-  for (const Case& c : kCases) {
+  constexpr uint64_t kOperations = 20'000;  // in each case
+  for (const CacheModelCase& c : CacheModelCases()) {
     uint64_t matched = 0, refused = 0;
     for (uint64_t seed = 0; seed < 5; ++seed) {
       CacheModel model(c.shape, 12 + static_cast<uint32_t>(seed) * 6, seed);

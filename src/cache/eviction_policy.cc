@@ -16,9 +16,10 @@ std::string_view EvictionPolicyName(EvictionPolicyKind kind) {
   return kind == EvictionPolicyKind::kLru ? "lru" : "reuse";
 }
 
-std::unique_ptr<EvictionPolicy> MakeEvictionPolicy(EvictionPolicyKind kind, uint32_t max_nodes) {
+std::unique_ptr<EvictionPolicy> MakeEvictionPolicy(EvictionPolicyKind kind, uint32_t max_nodes,
+                                                   uint32_t page_size) {
   if (kind == EvictionPolicyKind::kLru) return std::make_unique<LruPolicy>(max_nodes);
-  return std::make_unique<ReusePolicy>(max_nodes);
+  return std::make_unique<ReusePolicy>(max_nodes, page_size);
 }
 
 }  // namespace quire

@@ -84,6 +84,8 @@ StatusOr<EvictionPolicyKind> ParseEvictionPolicy(std::string_view name);
 std::string_view EvictionPolicyName(EvictionPolicyKind kind);
 
 // max_nodes: most nodes at once; state for them is reserved now and committed as it is touched.
-std::unique_ptr<EvictionPolicy> MakeEvictionPolicy(EvictionPolicyKind kind, uint32_t max_nodes);
+// page_size: tokens in a full page.
+std::unique_ptr<EvictionPolicy> MakeEvictionPolicy(EvictionPolicyKind kind, uint32_t max_nodes,
+                                                   uint32_t page_size);
 
 }  // namespace quire

@@ -131,6 +131,33 @@ uint32_t KvCache::DropPrefix(NamespaceId ns, std::span<const TokenId> prefix) {
     node = tree_->FindChild(node, prefix.first(shape_.page_size));
     if (node == kNoNode) return 0;
   }
+  if (prefix.empty()) return Drop(node);
+  std::vector<NodeId> children;
+  tree_->nodes().AppendChildren(node, &children);
+  uint32_t num_nodes = 0;
+  for (const NodeId child : children) {
+    const auto text = tree_->nodes().tokens(child);
+    if (text.size() < prefix.size() || !std::ranges::equal(text.first(prefix.size()), prefix))
+      continue;
+    num_nodes += Drop(child);
+  }
+  return num_nodes;
+}
+
+uint32_t KvCache::DropText(NamespaceId ns, std::span<const TokenId> tokens) {
+  NodeId node = tree_->root(ns);
+  while (!tokens.empty()) {
+    const auto page = tokens.first(std::min<size_t>(tokens.size(), shape_.page_size));
+    const NodeId child = tree_->FindChild(node, page);
+    if (child == kNoNode) break;
+    node = child;
+    tokens = tokens.subspan(page.size());
+  }
+  if (tree_->is_root(node) || tree_->nodes()[node].num_children > 0) return 0;
+  for (NodeId above = tree_->parent(node); !tree_->is_root(above); above = tree_->parent(node)) {
+    if (tree_->nodes()[above].num_children > 1 || tree_->is_locked(above)) break;
+    node = above;
+  }
   return Drop(node);
 }
 

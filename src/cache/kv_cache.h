@@ -89,12 +89,13 @@ class KvCache {
   void ExpirePins(uint32_t now_s);
   size_t num_pins() const { return pins_.size(); }
 
-  // Forget a namespace; everything; or the part of one that continues `prefix` (whole pages of it).
-  // What runs keeps its pages to its end; pins go. Return the number of pages (of tokens) that
-  // went.
+  // Forget a namespace; everything; what begins with `prefix` (of its own pages the last, if it
+  // ends with a whole one); or the pages that no other text than `tokens` has. What runs keeps its
+  // pages to its end; pins go. Return the number of pages (of tokens) that went.
   uint32_t DropNamespace(NamespaceId ns);
   uint32_t DropAll();
   uint32_t DropPrefix(NamespaceId ns, std::span<const TokenId> prefix);
+  uint32_t DropText(NamespaceId ns, std::span<const TokenId> tokens);
 
   // Of the memory of one tenant against another's, any unit; 1 unless set.
   void SetTenantShare(std::string_view tenant, double share);

@@ -141,6 +141,7 @@ class PagePool {
   uint32_t num_keeps(PageClass c, PageId id) const { return classes_[c].pages[id].num_keeps; }
   uint32_t num_uses(PageClass c, PageId id) const { return classes_[c].pages[id].num_uses; }
   bool is_kept(PageClass c, PageId id) const { return classes_[c].pages[id].num_keeps > 0; }
+  bool is_pinned(PageClass c, PageId id) const { return classes_[c].pages[id].num_pins > 0; }
   uint32_t num_held(PageClass c) const { return classes_[c].num_held; }
   uint32_t num_cached(PageClass c) const { return classes_[c].num_cached; }
 

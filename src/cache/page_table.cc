@@ -69,7 +69,7 @@ void PageTable::RefreshAddress(uint32_t page) {
   sealed_bytes_[page] = sealed_[page] ? sealed_[page].address() : nullptr;
 }
 
-void PageTable::Settle(uint32_t length) {
+void PageTable::Settle(uint32_t length, uint32_t next) {
   const uint32_t page_size = shape_->page_size;
   while (num_pages() > shape_->NumPages(length)) {
     open_.pop_back();
@@ -78,7 +78,7 @@ void PageTable::Settle(uint32_t length) {
     sealed_bytes_.pop_back();
   }
   first_page_ = std::min(first_page_, num_pages());
-  const uint32_t first = std::min(group().FirstPage(length, page_size), num_pages());
+  const uint32_t first = std::min(group().FirstPage(next, page_size), num_pages());
   for (; first_page_ < first; ++first_page_) {
     open_[first_page_].Reset();
     sealed_[first_page_].Reset();
@@ -93,7 +93,7 @@ void PageTable::Settle(uint32_t length) {
   }
   const uint32_t first_sealed = std::max(first_page_, group().sink_pages);
   for (uint32_t page = at; page-- > first_sealed;) {  // back to what was settled before
-    if (group().StaysOpen(page, at)) continue;
+    if (group().StaysOpen(page, next / page_size)) continue;
     if (!open_[page]) break;
     open_[page].Reset();
     RefreshAddress(page);

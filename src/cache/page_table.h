@@ -46,8 +46,9 @@ class PageTable {
 
   // After the step that computed tokens up to `length`, or in place of it if nothing was written:
   // gives back the pages behind `length`, the open forms that nobody will read and, in window
-  // groups, what the next position does not see.
-  void Settle(uint32_t length);
+  // groups, what the next position, `next`, does not see. next = length, or length - 1 for a prompt
+  // that was cached whole.
+  void Settle(uint32_t length, uint32_t next);
 
   // For tables that begin with pages of others: the first page that there will be (requires an
   // empty table), and the next page, in one form or both.

@@ -1,8 +1,6 @@
 #include "cache/prefix_tree.h"
 
 #include <algorithm>
-#include <limits>
-#include <map>
 
 #include "base/check.h"
 #include "base/errors.h"
@@ -10,14 +8,19 @@
 namespace quire {
 namespace {
 
-// A node has a page, except where only secondary ones went.
+// Nodes keep a page each, but where all groups have windows, long texts leave nodes without pages.
+constexpr size_t kNodesPerWindowPage = 16;
+
 uint32_t MaxNodes(const KvShape& shape, const PagePool& pool, uint32_t max_namespaces) {
   size_t most = 0;
-  for (uint32_t g = 0; g < shape.num_groups(); ++g)
+  bool has_full = false;
+  for (uint32_t g = 0; g < shape.num_groups(); ++g) {
+    has_full = has_full || shape.groups[g].window == 0;
     for (const PageClass c : {OpenClass(g), SealedClass(g)})
       most = std::max<size_t>(most, pool.num_pages(c));
-  return static_cast<uint32_t>(
-      std::min<size_t>(most + max_namespaces, std::numeric_limits<uint32_t>::max() - 1));
+  }
+  if (!has_full) most *= kNodesPerWindowPage;
+  return static_cast<uint32_t>(std::min<size_t>(most + max_namespaces, size_t{1} << 28));
 }
 
 // The key of a prefix: FNV-1a by token, on from its parent's key.
@@ -38,7 +41,7 @@ PrefixTree::PrefixTree(const KvShape& shape, PagePool* pool, EvictionPolicyKind 
       nodes_(MaxNodes(shape, *pool, max_namespaces), shape.page_size),
       entries_(nodes_.max_nodes()),
       pages_(nodes_.max_nodes() * num_classes_),
-      policy_(MakeEvictionPolicy(policy, nodes_.max_nodes())) {
+      policy_(MakeEvictionPolicy(policy, nodes_.max_nodes(), shape.page_size)) {
   for (const KvGroupShape& group : shape.groups) {
     if (group.window > 0) marked_pages_ = std::max(marked_pages_, shape.NumPages(group.window));
     marked_pages_ = std::max(marked_pages_, group.recent_pages);
@@ -48,7 +51,7 @@ PrefixTree::PrefixTree(const KvShape& shape, PagePool* pool, EvictionPolicyKind 
 }
 
 StatusOr<NamespaceId> PrefixTree::AddNamespace(TenantId tenant) {
-  if (namespaces_.size() == max_namespaces_ || nodes_.is_full())
+  if (namespaces_.size() == max_namespaces_)
     return ResourceExhausted("{} cache namespaces, no more are possible", namespaces_.size());
   const auto ns = static_cast<NamespaceId>(namespaces_.size());
   const NodeId root = nodes_.AddRoot();
@@ -78,6 +81,10 @@ bool PrefixTree::WasEvicted(NodeId parent, std::span<const TokenId> page) const 
   return entries_[parent].evicted_child == KeyOf(entries_[parent].key, page);
 }
 
+bool PrefixTree::IsFull() const {
+  return nodes_.num_nodes() + (max_namespaces_ - namespaces_.size()) >= nodes_.max_nodes();
+}
+
 NodeId PrefixTree::FindOrAdd(NodeId parent, std::span<const TokenId> tokens) {
   const NodeId known = nodes_.FindChild(parent, tokens);
   if (known != kNoNode) {
@@ -85,7 +92,7 @@ NodeId PrefixTree::FindOrAdd(NodeId parent, std::span<const TokenId> tokens) {
     entries_[known].is_dropped = entries_[parent].is_dropped;
     return known;
   }
-  if (nodes_.is_full()) return kNoNode;
+  if (IsFull() && !EvictNode()) return kNoNode;
   const NodeId id = nodes_.AddChild(parent, tokens);
   const NamespaceId ns = entries_[parent].ns;
   entries_[id] = {};
@@ -110,7 +117,7 @@ void PrefixTree::KeepPage(NodeId id, const PageRef& page) {
   pages_[Slot(id, c)] = page.id() + 1;
   if (IsSecondary(id, c)) owners_[c][page.id()] = id + 1;
   shares_.Add(TenantOf(id), pool_->stride(c));
-  for (uint32_t i = 0; i < entries_[id].num_pins; ++i) pool_->Pin(c, page.id());
+  for (uint32_t i = 0; i < NumPins(id, c); ++i) pool_->Pin(c, page.id());
 }
 
 void PrefixTree::Hit(NodeId id) {
@@ -127,7 +134,7 @@ void PrefixTree::Unlock(NodeId id) {
   QUIRE_CHECK(entries_[id].num_locks > 0);
   --entries_[id].num_locks;
   UpdateEvictable(id);
-  RemoveIfDropped(id);
+  RemoveUseless(id);
 }
 
 bool PrefixTree::IsSecondary(NodeId id, PageClass c) const {
@@ -136,16 +143,28 @@ bool PrefixTree::IsSecondary(NodeId id, PageClass c) const {
   return group.window > 0 || (c == OpenClass(c / 2) && group.Seals(nodes_[id].depth));
 }
 
-bool PrefixTree::HasUnusedSecondary(NodeId id) const {
+bool PrefixTree::HasPages(NodeId id) const {
   for (PageClass c = 0; c < num_classes_; ++c)
-    if (has_page(id, c) && IsSecondary(id, c) && pool_->num_uses(c, page(id, c)) == 0 &&
-        entries_[id].num_pins == 0)
-      return true;
+    if (has_page(id, c)) return true;
+  return false;
+}
+
+uint32_t PrefixTree::NumPins(NodeId id, PageClass c) const {
+  return IsSecondary(id, c) ? entries_[id].num_near_pins : entries_[id].num_pins;
+}
+
+bool PrefixTree::HasUnusedSecondary(NodeId id) const {
+  if (entries_[id].num_near_pins > 0) return false;
+  for (PageClass c = 0; c < num_classes_; ++c)
+    if (has_page(id, c) && IsSecondary(id, c) && pool_->num_uses(c, page(id, c)) == 0) return true;
   return false;
 }
 
 void PrefixTree::OnUnused(PageClass page_class, PageId id) {
-  if (const NodeId owner = owners_[page_class][id]; owner != 0) Place(owner - 1);
+  const NodeId owner = owners_[page_class][id];
+  if (owner == 0) return;
+  PutInList(owner - 1, kNone);  // it was used just now: to the end
+  Place(owner - 1);
 }
 
 void PrefixTree::Place(NodeId id) {
@@ -170,10 +189,16 @@ void PrefixTree::PutInList(NodeId id, List list) {
   ends.last = id;
 }
 
+bool PrefixTree::IsEvictable(NodeId id) const {
+  const Entry& entry = entries_[id];
+  return !is_root(id) && nodes_[id].num_children == 0 && entry.num_locks == 0 &&
+         entry.num_pins == 0;
+}
+
 void PrefixTree::UpdateEvictable(NodeId id) {
   if (is_root(id)) return;
   Entry& entry = entries_[id];
-  const bool is = nodes_[id].num_children == 0 && entry.num_locks == 0 && entry.num_pins == 0;
+  const bool is = IsEvictable(id);
   if (is == entry.is_evictable) return;
   entry.is_evictable = is;
   policy_->SetEvictable(id, is);
@@ -209,10 +234,11 @@ void PrefixTree::ChangePins(NodeId id, int change) {
   uint32_t distance = 0;
   for (; !is_root(id); id = parent(id), ++distance) {
     Entry& entry = entries_[id];
-    if (change > 0 && distance > marked_pages_) DropSecondary(id);  // no match reads them
+    const bool is_near = distance <= marked_pages_;
     entry.num_pins += static_cast<uint32_t>(change);
+    if (is_near) entry.num_near_pins += static_cast<uint32_t>(change);
     for (PageClass c = 0; c < num_classes_; ++c) {
-      if (!has_page(id, c)) continue;
+      if (!has_page(id, c) || (!is_near && IsSecondary(id, c))) continue;
       if (change > 0)
         pool_->Pin(c, page(id, c));
       else
@@ -228,12 +254,12 @@ void PrefixTree::Pin(NodeId id) { ChangePins(id, 1); }
 void PrefixTree::Unpin(NodeId id) {
   QUIRE_CHECK(entries_[id].num_pins > 0);
   ChangePins(id, -1);
-  RemoveIfDropped(id);
+  RemoveUseless(id);
 }
 
 void PrefixTree::DropPage(NodeId id, PageClass c) {
   PageId& slot = pages_[Slot(id, c)];
-  for (uint32_t i = 0; i < entries_[id].num_pins; ++i) pool_->Unpin(c, slot - 1);
+  for (uint32_t i = 0; i < NumPins(id, c); ++i) pool_->Unpin(c, slot - 1);
   if (owners_[c][slot - 1] == id + 1) owners_[c][slot - 1] = 0;
   pool_->Unkeep(c, slot - 1);
   slot = 0;
@@ -248,6 +274,7 @@ uint32_t PrefixTree::DropSecondary(NodeId id) {
     ++num_pages;
   }
   PutInList(id, kNone);
+  RemoveUseless(id);
   return num_pages;
 }
 
@@ -259,18 +286,29 @@ void PrefixTree::Remove(NodeId id) {
     if (has_page(id, c)) DropPage(id, c);
   policy_->Remove(id);
   const NodeId above = parent(id);
+  if (!entries_[id].is_dropped && nodes_[id].num_tokens == shape_.page_size)
+    entries_[above].evicted_child = entries_[id].key;
   nodes_.Remove(id);
   UpdateEvictable(above);
   UpdateBranch(above);
 }
 
-void PrefixTree::RemoveIfDropped(NodeId id) {
-  while (!is_root(id) && entries_[id].is_dropped && nodes_[id].num_children == 0 &&
-         entries_[id].num_locks == 0 && entries_[id].num_pins == 0) {
+void PrefixTree::RemoveUseless(NodeId id) {
+  while (IsEvictable(id) && (entries_[id].is_dropped || !HasPages(id))) {
     const NodeId above = parent(id);
     Remove(id);
     id = above;
   }
+}
+
+bool PrefixTree::EvictNode() {
+  const NodeId id = shares_.Choose(*policy_);
+  if (id == kNoNode) return false;
+  const NodeId above = parent(id);
+  Remove(id);
+  RemoveUseless(above);
+  ++num_evicted_nodes_;
+  return true;
 }
 
 bool PrefixTree::EvictOne() {
@@ -279,13 +317,7 @@ bool PrefixTree::EvictOne() {
     num_evicted_secondary_ += num_pages;
     if (num_pages > 0) return true;
   }
-  if (const NodeId id = shares_.Choose(*policy_); id != kNoNode) {
-    if (nodes_[id].num_tokens == shape_.page_size)
-      entries_[parent(id)].evicted_child = entries_[id].key;
-    Remove(id);
-    ++num_evicted_nodes_;
-    return true;
-  }
+  if (EvictNode()) return true;
   while (lists_[kMarked].first != kNoNode) {
     const uint32_t num_pages = DropSecondary(lists_[kMarked].first);
     num_evicted_secondary_ += num_pages;
@@ -295,6 +327,7 @@ bool PrefixTree::EvictOne() {
 }
 
 void PrefixTree::Drop(NodeId id) {
+  const NodeId above = parent(id);
   std::vector<NodeId> order{id};
   for (size_t i = 0; i < order.size(); ++i) nodes_.AppendChildren(order[i], &order);
   for (size_t i = order.size(); i-- > 0;) {  // children before their parents
@@ -302,58 +335,9 @@ void PrefixTree::Drop(NodeId id) {
     if (is_root(node)) continue;
     Entry& entry = entries_[node];
     entry.is_dropped = true;
-    if (nodes_[node].num_children == 0 && entry.num_locks == 0 && entry.num_pins == 0) Remove(node);
+    if (IsEvictable(node)) Remove(node);
   }
-}
-
-Status PrefixTree::CheckNode(NodeId id) const {
-  const Entry& entry = entries_[id];
-  const bool evictable =
-      nodes_[id].num_children == 0 && entry.num_locks == 0 && entry.num_pins == 0;
-  if (entry.is_evictable != evictable)
-    return Internal("[cache.tree.2] node {} with {} children, {} locks and {} pins is {}", id,
-                    nodes_[id].num_children, entry.num_locks, entry.num_pins,
-                    entry.is_evictable ? "evictable" : "not evictable");
-  if (HasUnusedSecondary(id) && entry.list == kNone)
-    return Internal("[cache.tree.3] node {} has secondary pages without use and is in no list", id);
-  return OkStatus();
-}
-
-Status PrefixTree::CheckInvariants() const {
-  QUIRE_RETURN_IF_ERROR(nodes_.CheckInvariants());
-  QUIRE_RETURN_IF_ERROR(policy_->CheckInvariants());
-  std::vector<size_t> num_kept(num_classes_);
-  std::map<TenantId, size_t> bytes;
-  std::vector<NodeId> order;
-  for (const Namespace& ns : namespaces_) order.push_back(ns.root);
-  for (size_t i = 0; i < order.size(); ++i) {
-    const NodeId id = order[i];
-    nodes_.AppendChildren(id, &order);
-    if (is_root(id)) continue;
-    QUIRE_RETURN_IF_ERROR(CheckNode(id));
-    for (PageClass c = 0; c < num_classes_; ++c) {
-      if (!has_page(id, c)) continue;
-      if (!pool_->is_kept(c, page(id, c)))
-        return Internal("[cache.tree.1] node {}: page {} of class {} is not kept", id, page(id, c),
-                        static_cast<int>(c));
-      ++num_kept[c];
-      bytes[TenantOf(id)] += pool_->stride(c);
-    }
-  }
-  if (order.size() != nodes_.num_nodes())
-    return Internal("[cache.tree.1] {} nodes, {} reached", nodes_.num_nodes(), order.size());
-  for (PageClass c = 0; c < num_classes_; ++c) {
-    size_t kept = 0;
-    for (PageId id = 0; id < pool_->num_pages(c); ++id) kept += pool_->num_keeps(c, id);
-    if (kept != num_kept[c])
-      return Internal("[cache.tree.1] class {}: the pages have {} keeps, the nodes {}",
-                      static_cast<int>(c), kept, num_kept[c]);
-  }
-  for (const Namespace& ns : namespaces_)
-    if (bytes[ns.tenant] != tenant_bytes(ns.tenant))
-      return Internal("[cache.tree.4] tenant {} keeps {} bytes, {} counted", ns.tenant,
-                      bytes[ns.tenant], tenant_bytes(ns.tenant));
-  return OkStatus();
+  if (above != kNoNode) RemoveUseless(above);
 }
 
 }  // namespace quire

@@ -8,21 +8,24 @@
 // node is evictable if it has no children, no lock and no pin, and the policy chooses among those.
 // Pages that a node can lose without being useless are secondary: those of window groups (and open
 // pages that recent_pages kept). They go by themselves:
-//   1. secondary pages that nobody uses and that stand at no mark: oldest first;
+//   1. secondary pages that nobody uses and that stand at no mark, least recently used first;
 //   2. evictable nodes, as the policy says, with all their pages;
-//   3. secondary pages at marks: oldest first.
+//   3. secondary pages at marks, least recently used first.
 // Marks stand where a prefix is likely to be used again: nodes with two children or more, ends of
-// sequences, pins; with the nodes before them that the widest window sees.
+// sequences, pins; with the nodes before them that the widest window sees. A pin holds the pages
+// that a match of its prefix reads: all primary ones, and secondary ones from its mark on.
+// An evictable node goes at once when it has lost its last page, or when it was dropped.
 //
 // Not here: how a prompt is matched (prefix_match.h), whose budget is short (kv_cache.h).
 //
 // Threading: not thread-safe; owned by the engine thread.
-// Cost: a call touches one node, or as many as a window has pages. Nothing allocates but
-// AddNamespace.
+// Cost: a call touches one node, or as many as a window has pages; Pin and Unpin the whole path,
+// Drop all that goes. Nothing allocates but AddNamespace and Drop.
 //
 // Invariants (CheckInvariants(), prefix_tree_test.cc):
 //   [cache.tree.1] The pages of all nodes are the keeps of the pool.
-//   [cache.tree.2] The policy holds a node evictable if and only if it has no child, lock or pin.
+//   [cache.tree.2] The policy holds a node evictable if and only if it has no child, lock or pin;
+//                  such a node has a page and is not dropped.
 //   [cache.tree.3] Every kept page without use and pin can be reached by eviction: its node is
 //                  evictable, or has only nodes below it that become so, or is in a list of 1 or 3.
 //   [cache.tree.4] A tenant's bytes are those of the pages its namespaces keep.
@@ -71,7 +74,8 @@ class PrefixTree final : public UnusedPageObserver {
   uint32_t LongestShared(NodeId parent, std::span<const TokenId> text) const;
   bool WasEvicted(NodeId parent, std::span<const TokenId> page) const;
 
-  // The child with these tokens, made if it is not there; kNoNode if there are too many nodes.
+  // The child with these tokens, made if it is not there, in place of an evictable node if there
+  // are too many; kNoNode if there is none. Requires: `parent` is a root or locked.
   NodeId FindOrAdd(NodeId parent, std::span<const TokenId> tokens);
   bool has_page(NodeId id, PageClass c) const { return pages_[Slot(id, c)] != 0; }
   PageId page(NodeId id, PageClass c) const { return pages_[Slot(id, c)] - 1; }
@@ -107,7 +111,9 @@ class PrefixTree final : public UnusedPageObserver {
  private:
   enum List : uint8_t { kNone, kFallen, kMarked };
   struct Entry {
-    uint32_t num_locks, num_pins, num_marks;
+    uint32_t num_locks, num_marks;
+    uint32_t num_pins;       // at this node or below
+    uint32_t num_near_pins;  // those of them whose mark is here: they hold secondary pages too
     NamespaceId ns;
     NodeId previous, next;   // in its list
     uint64_t key;            // of its prefix, for the policy; never trusted
@@ -123,11 +129,15 @@ class PrefixTree final : public UnusedPageObserver {
     TenantId tenant;
   };
 
+  bool IsFull() const;  // but for the roots to come
   TenantId TenantOf(NodeId id) const { return namespaces_[entries_[id].ns].tenant; }
   void OnUnused(PageClass page_class, PageId id) override;
   size_t Slot(NodeId id, PageClass c) const { return size_t{id} * num_classes_ + c; }
   bool IsSecondary(NodeId id, PageClass c) const;
   bool HasUnusedSecondary(NodeId id) const;
+  bool HasPages(NodeId id) const;
+  bool IsEvictable(NodeId id) const;
+  uint32_t NumPins(NodeId id, PageClass c) const;  // of this page
   void UpdateEvictable(NodeId id);
   void UpdateBranch(NodeId id);
   void SetEnd(NodeId id, bool is_end);
@@ -138,8 +148,11 @@ class PrefixTree final : public UnusedPageObserver {
   void DropPage(NodeId id, PageClass c);
   uint32_t DropSecondary(NodeId id);
   void Remove(NodeId id);
-  void RemoveIfDropped(NodeId id);
+  // Removes evictable nodes that are dropped or have no page, from `id` up.
+  void RemoveUseless(NodeId id);
+  bool EvictNode();
   Status CheckNode(NodeId id) const;
+  Status CheckReach(std::span<const NodeId> order) const;
 
   const KvShape shape_;
   PagePool* const pool_;

@@ -5,7 +5,7 @@
 namespace quire {
 namespace {
 
-constexpr uint32_t kFirstEnd = 64;  // pages: where bucket 0 ends
+constexpr uint32_t kFirstEnd = 8;  // pages: where bucket 0 ends
 
 }  // namespace
 
@@ -21,16 +21,17 @@ void ReuseEstimate::Update() {
 }
 
 void ReuseEstimate::UpdateClass(int page_class) {
+  const double prior_weight = kPriorWeight / page_size_;  // pages, as the counts
   std::array<double, kNumBuckets> chance = {};
   double expected = kPrior[page_class];
   for (int bucket = 0; bucket < kNumBuckets - 1; ++bucket) {
     Count& count = counts_[page_class][bucket];
-    while (count.hits + count.survivals > kMaxEvidence) {
+    while (count.hits + count.survivals > kMaxEvidence / page_size_) {
       count.hits /= 2;
       count.survivals /= 2;
     }
     chance[bucket] =
-        (count.hits + kPriorWeight * expected) / (count.hits + count.survivals + kPriorWeight);
+        (count.hits + prior_weight * expected) / (count.hits + count.survivals + prior_weight);
     expected = (chance[bucket] + kPrior[page_class]) / 2;
   }
   for (int begin = 0; begin < kNumBuckets - 1; ++begin) {

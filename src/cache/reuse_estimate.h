@@ -2,7 +2,7 @@
 //
 // Pages are told apart by two numbers: how often they were hit (0, 1, 2 or more: the class) and
 // their age, in pages that the tenant touched since (a bucket each half octave). For each pair it
-// counts the pages that were hit there and those that lived through it, and takes
+// counts the pages (below in tokens) that were hit there and those that lived through it, and takes
 //   p = (hits + kPriorWeight x expected) / (hits + survivals + kPriorWeight)
 // as the chance of a hit in the bucket, where the expected chance is half way between the class's
 // prior and the p of the bucket before: a flood of pages that nobody asks for again is known as one
@@ -12,7 +12,7 @@
 // than its next bucket tells. With the prior alone, p is equal in all buckets of a class, worth
 // falls as 1 / age and the order is that of LRU, with pages seen again ahead of others.
 //
-// Evidence is bounded: past kMaxEvidence pages in a bucket both counts are halved, so that the
+// Evidence is bounded: past kMaxEvidence tokens in a bucket both counts are halved, so that the
 // estimate follows a workload that changes.
 //
 // Constants: round numbers, chosen on synthetic_trace.jsonl and the first half of
@@ -27,14 +27,17 @@ namespace quire {
 class ReuseEstimate {
  public:
   static constexpr int kNumClasses = 3;   // hits: 0, 1, 2 or more
-  static constexpr int kNumBuckets = 34;  // the last one: 4 Mi pages and more, worth nothing
+  static constexpr int kNumBuckets = 40;  // the last one: 4 Mi pages and more, worth nothing
 
   // By class. A page that was hit once is likelier to be hit again.
   static constexpr std::array<double, kNumClasses> kPrior = {1.0 / 32, 1.0 / 8, 1.0 / 8};
-  static constexpr double kPriorWeight = 1024;   // pages
-  static constexpr double kMaxEvidence = 65536;  // pages
+  // In tokens: the pages of a request live alike, so many small pages tell no more than a few
+  // large.
+  static constexpr double kPriorWeight = 1 << 19;
+  static constexpr double kMaxEvidence = 1 << 25;
 
-  ReuseEstimate() { Update(); }
+  // page_size: tokens in a page, at least 1.
+  explicit ReuseEstimate(uint32_t page_size) : page_size_(page_size) { Update(); }
 
   // Bucket b holds ages BucketStart(b) <= age < BucketStart(b + 1). Requires: bucket < kNumBuckets.
   static uint32_t BucketStart(int bucket);
@@ -54,6 +57,8 @@ class ReuseEstimate {
     double hits = 0, survivals = 0;
   };
   void UpdateClass(int page_class);
+
+  double page_size_;
 
   std::array<std::array<Count, kNumBuckets>, kNumClasses> counts_ = {};
   std::array<std::array<double, kNumBuckets>, kNumClasses> worth_ = {};

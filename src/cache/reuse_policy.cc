@@ -13,7 +13,7 @@ constexpr int kNumClasses = ReuseEstimate::kNumClasses;
 constexpr int kNumBuckets = ReuseEstimate::kNumBuckets;
 
 // In touches of a tenant.
-constexpr uint64_t kMovePeriod = 64;      // how exactly slots follow their ages
+constexpr uint64_t kMovePeriod = 8;       // how exactly slots follow their ages
 constexpr uint64_t kUpdatePeriod = 1024;  // how soon worths follow the counts
 
 uint32_t NumGhosts(uint32_t max_nodes) {
@@ -24,6 +24,8 @@ uint32_t NumGhosts(uint32_t max_nodes) {
 }  // namespace
 
 struct ReusePolicy::Tenant {
+  explicit Tenant(uint32_t page_size) : estimate(page_size) {}
+
   ReuseEstimate estimate;
   uint64_t clock = 0;
   uint32_t num_nodes = 0, num_ghosts = 0;
@@ -33,8 +35,9 @@ struct ReusePolicy::Tenant {
   List ghosts;
 };
 
-ReusePolicy::ReusePolicy(uint32_t max_nodes)
+ReusePolicy::ReusePolicy(uint32_t max_nodes, uint32_t page_size)
     : max_nodes_(max_nodes),
+      page_size_(page_size),
       slots_(size_t{max_nodes} + NumGhosts(max_nodes)),
       free_ghosts_(NumGhosts(max_nodes)),
       hash_heads_(std::bit_ceil(NumGhosts(max_nodes))),
@@ -44,7 +47,7 @@ ReusePolicy::~ReusePolicy() = default;
 
 void ReusePolicy::Insert(NodeId node, const CachedNode& what) {
   QUIRE_CHECK(node < max_nodes_ && !slots_[node].is_inserted);
-  while (what.tenant >= tenants_.size()) tenants_.push_back(std::make_unique<Tenant>());
+  while (what.tenant >= tenants_.size()) tenants_.push_back(std::make_unique<Tenant>(page_size_));
   Slot& slot = slots_[node];
   slot = {};
   slot.key = what.key;

@@ -31,8 +31,8 @@ class ReusePolicy : public EvictionPolicy {
   static constexpr uint32_t kMinGhosts = 1024;
   static constexpr uint32_t kMostNodes = 1 << 28;
 
-  // Requires: max_nodes <= kMostNodes.
-  explicit ReusePolicy(uint32_t max_nodes);
+  // page_size: tokens in a full page. Requires: max_nodes <= kMostNodes, page_size > 0.
+  ReusePolicy(uint32_t max_nodes, uint32_t page_size);
   ~ReusePolicy() override;
 
   void Insert(NodeId node, const CachedNode& what) override;
@@ -57,8 +57,9 @@ class ReusePolicy : public EvictionPolicy {
     Links by_order;       // node: evictable ones; ghost: all of the tenant, oldest first
     SlotId next_in_hash;  // ghosts
     uint8_t page_class, bucket;
-    bool is_inserted, is_tail, is_evictable;
+    bool is_inserted : 1, is_tail : 1, is_evictable : 1;
   };
+  static_assert(sizeof(Slot) == 40);
   struct List {
     SlotId first = kNoNode, last = kNoNode;
   };
@@ -84,7 +85,7 @@ class ReusePolicy : public EvictionPolicy {
   void DropGhost(SlotId ghost);
   size_t HashOf(uint64_t key) const;
 
-  uint32_t max_nodes_;
+  uint32_t max_nodes_, page_size_;
   LazyArray<Slot> slots_;
   FreeIds free_ghosts_;
   LazyArray<SlotId> hash_heads_;  // slot + 1; 0: none

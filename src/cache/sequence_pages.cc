@@ -58,7 +58,8 @@ size_t SequencePages::ReleasableBytes() const {
   for (const PageTable& table : tables_)
     for (uint32_t page = table.first_page(); page < table.num_pages(); ++page)
       for (const PageRef* form : {&table.open(page), &table.sealed(page)})
-        if (*form && pool.num_uses(form->page_class(), form->id()) == 1)
+        if (*form && pool.num_uses(form->page_class(), form->id()) == 1 &&
+            !pool.is_pinned(form->page_class(), form->id()))
           bytes += pool.stride(form->page_class());
   return bytes;
 }
@@ -120,7 +121,7 @@ void SequencePages::MoveTo(NodeId node) {
 }
 
 void SequencePages::SettleTables() {
-  for (PageTable& table : tables_) table.Settle(length_);
+  for (PageTable& table : tables_) table.Settle(length_, next_);
   RefreshViews();
 }
 
@@ -225,7 +226,7 @@ uint32_t SequencePages::Follow(std::span<const TokenId> tokens) {
 
 void SequencePages::End(std::span<const TokenId> tokens) {
   const uint32_t page_size = cache_->shape().page_size, page = length_ / page_size;
-  if (node_ != kNoNode && shares_ && num_shared_ == page) {
+  if (node_ != kNoNode && shares_ && num_shared_ == page && !cache_->tree().is_dropped(node_)) {
     PrefixTree& tree = cache_->tree();
     NodeId end = node_;
     if (length_ % page_size != 0) {

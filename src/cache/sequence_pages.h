@@ -46,9 +46,10 @@ class SequencePages {
   // What a step up to `end` tokens takes of the budget.
   size_t BytesNeeded(uint32_t end) const;
   // What becomes free or evictable when this sequence alone gives its pages back: those that no
-  // other sequence uses.
+  // other sequence uses and no pin holds.
   size_t ReleasableBytes() const;
-  // Takes it, evicting cached pages where needed. All or nothing: kResourceExhausted.
+  // Takes it, evicting cached pages where needed. All or nothing: kResourceExhausted. Requires: no
+  // reservation.
   Status Reserve(uint32_t end);
   // The tokens up to `end` are computed. Requires: tokens.size() >= end >= length().
   void Commit(uint32_t end, std::span<const TokenId> tokens);
@@ -91,7 +92,7 @@ class SequencePages {
   void AdoptFrom(NodeId node, uint32_t page, uint32_t group);
   // The longest length, at most this one, whose pages are here in the forms that it needs.
   uint32_t LongestOpen(uint32_t length) const;
-  void SettleTables();  // they follow length_
+  void SettleTables();  // they follow length_ and next_
   void RefreshViews();
 
   KvCache* cache_;

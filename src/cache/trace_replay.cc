@@ -16,8 +16,10 @@ namespace {
 // The pages that are present, as a tree of nodes.
 class TraceCache {
  public:
-  TraceCache(uint32_t num_pages, EvictionPolicyKind policy)
-      : policy_(MakeEvictionPolicy(policy, num_pages)), free_(num_pages), nodes_(num_pages) {}
+  TraceCache(uint32_t num_pages, uint32_t page_size, EvictionPolicyKind policy)
+      : policy_(MakeEvictionPolicy(policy, num_pages, page_size)),
+        free_(num_pages),
+        nodes_(num_pages) {}
 
   // The number of hits.
   StatusOr<uint64_t> Run(const TraceRequest& request) {
@@ -119,10 +121,11 @@ HitCount ReplayAnyPage(std::span<const TraceRequest> requests, uint32_t num_page
 }  // namespace
 
 StatusOr<std::vector<HitCount>> ReplayPolicy(std::span<const TraceRequest> requests,
-                                             uint32_t num_pages, EvictionPolicyKind policy) {
+                                             uint32_t num_pages, uint32_t page_size,
+                                             EvictionPolicyKind policy) {
   uint64_t most = 0;  // a larger cache is no different and only takes memory
   for (const TraceRequest& request : requests) most += request.ids.size();
-  TraceCache cache(static_cast<uint32_t>(std::min<uint64_t>(num_pages, most)), policy);
+  TraceCache cache(static_cast<uint32_t>(std::min<uint64_t>(num_pages, most)), page_size, policy);
   std::vector<HitCount> counts;
   for (const TraceRequest& request : requests) {
     if (request.tenant >= counts.size()) counts.resize(request.tenant + 1);

@@ -31,7 +31,8 @@ struct HitCount {
 // Evicts leaves only, by a policy and cache/tenant_shares.h with equal shares. One count for each
 // tenant. kInvalidArgument if an id comes after two different ids, or twice in a request.
 StatusOr<std::vector<HitCount>> ReplayPolicy(std::span<const TraceRequest> requests,
-                                             uint32_t num_pages, EvictionPolicyKind policy);
+                                             uint32_t num_pages, uint32_t page_size,
+                                             EvictionPolicyKind policy);
 
 // The requests of tenant 0, and after each of them requests of tenant 1 with `rate` times as many
 // pages, 24 at most in a request, that nobody asks for again. Requires: no ids from 2^63 on.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/errors.h"
+#include "base/message_text.h"
 #include "cli/exact_requests.h"
 #include "cli/workload.h"
 
@@ -17,8 +18,10 @@ AnswerBits BitsOf(const Answer& answer, uint32_t choice) {
   AnswerBits bits;
   const auto tokens = answer.tokens(choice);
   bits.ids.assign(tokens.begin(), tokens.end());
-  for (uint32_t i = 0; i < tokens.size(); ++i)
+  for (uint32_t i = 0; i < tokens.size(); ++i) {
     bits.logprobs.push_back(answer.logprobs(choice, i).sampled);
+    bits.hashes.push_back(answer.logits_hash(choice, i));
+  }
   return bits;
 }
 
@@ -56,26 +59,23 @@ void AnswerChecks::Run() {
 
   EngineStats with_cascade, without_cascade;
   list_.Run("together, with random neighbours",
-            [&](std::string&) { return Together({}, kNumMates, /*salts=*/false, &with_cascade); });
+            [&](std::string&) { return Together({}, kNumMates, &with_cascade); });
   list_.Run("together, without cascade", [&](std::string& detail) {
     const Status status = Together([](EngineOptions& options) { options.cascade = false; },
-                                   kNumMates, /*salts=*/false, &without_cascade);
+                                   kNumMates, &without_cascade);
     detail = fmt::format("{} chunks of pages read, {} with cascade",
                          without_cascade.num_chunks_read, with_cascade.num_chunks_read);
     return status;
   });
   list_.Run("together, 7 tokens a step", [&](std::string&) {
-    return Together([](EngineOptions& options) { options.token_budget = 7; }, kNumMates,
-                    /*salts=*/false, nullptr);
+    return Together([](EngineOptions& options) { options.token_budget = 7; }, kNumMates, nullptr);
   });
   list_.Run("together, without a prefix cache", [&](std::string&) {
-    return Together([](EngineOptions& options) { options.keeps_prefixes = false; }, 0,
-                    /*salts=*/false, nullptr);
+    return Together([](EngineOptions& options) { options.keeps_prefixes = false; }, 0, nullptr);
   });
   if (options_.num_threads > 1)
     list_.Run("together, 1 thread", [&](std::string&) {
-      return Together([](EngineOptions& options) { options.num_threads = 1; }, 0,
-                      /*salts=*/false, nullptr);
+      return Together([](EngineOptions& options) { options.num_threads = 1; }, 0, nullptr);
     });
   list_.Run("preempted by a full memory", [&](std::string& detail) { return Preempted(detail); });
 }
@@ -90,6 +90,7 @@ StatusOr<std::unique_ptr<Engine>> AnswerChecks::NewEngine(const Change& change) 
 Request AnswerChecks::MakeRequest(size_t prompt, const std::string& salt) const {
   Request request = ExactRequest(prompts_[prompt], lengths_.answer_len);
   request.sampling.top_logprobs = 0;
+  request.keeps_logits_hashes = true;
   request.salt = salt;
   return request;
 }
@@ -155,10 +156,12 @@ Status AnswerChecks::CompareWithPositions() const {
     QUIRE_ASSIGN_OR_RETURN(const auto logits, runner->Compute(sequence, tokens, num_logits));
     AnswerBits got;
     for (uint32_t i = 0; i < num_logits; ++i) {
-      const auto row = logits.subspan(i * vocab_size, num_tokens);
-      got.ids.push_back(
-          static_cast<TokenId>(std::max_element(row.begin(), row.end()) - row.begin()));
-      got.logprobs.push_back(quire::BitsOf(i, row, num_tokens, got.ids.back()).logprob);
+      const auto row = logits.subspan(i * vocab_size, vocab_size);
+      const auto best = std::max_element(row.begin(), row.begin() + num_tokens) - row.begin();
+      got.ids.push_back(static_cast<TokenId>(best));
+      const PositionBits bits = quire::BitsOf(i, row, num_tokens, got.ids.back());
+      got.logprobs.push_back(bits.logprob);
+      got.hashes.push_back(bits.hash);
     }
     QUIRE_RETURN_IF_ERROR(CheckList::NoDifference(FirstDifference(want, got)));
   }
@@ -204,38 +207,46 @@ Status AnswerChecks::Choices() const {
   return Empty(*engine);
 }
 
-Status AnswerChecks::Together(const Change& change, uint32_t num_mates, bool salts,
-                              EngineStats* stats) const {
+Status AnswerChecks::Together(const Change& change, uint32_t num_mates, EngineStats* stats) const {
   QUIRE_ASSIGN_OR_RETURN(const auto engine, NewEngine(change));
   std::vector<Request> requests;
-  for (size_t i = 0; i < prompts_.size(); ++i) {
-    requests.push_back(MakeRequest(i, salts ? std::to_string(i) : ""));
-    if (i < num_mates) requests.push_back(ExactRequest(mates_[i], lengths_.answer_len / 2));
-  }
-  for (size_t i = prompts_.size(); i < num_mates; ++i)
-    requests.push_back(ExactRequest(mates_[i], lengths_.answer_len / 2));
+  for (size_t i = 0; i < prompts_.size(); ++i) requests.push_back(MakeRequest(i, ""));
+  for (uint32_t i = 0; i < num_mates; ++i)  // in front of them
+    requests.insert(requests.begin() + i, ExactRequest(mates_[i], lengths_.answer_len / 2));
   QUIRE_ASSIGN_OR_RETURN(const auto answers, SubmitAtOnce(*engine, std::move(requests)));
   QUIRE_RETURN_IF_ERROR(LookAt(*engine, /*at_rest=*/false));
   for (const auto& answer : answers) QUIRE_RETURN_IF_ERROR(answer->WaitForAll());
-  size_t place = 0;
-  for (size_t i = 0; i < prompts_.size(); ++i) {
-    QUIRE_RETURN_IF_ERROR(Compare(*answers[place], i));
-    place += i < num_mates ? 2 : 1;
-  }
+  for (size_t i = 0; i < prompts_.size(); ++i)
+    QUIRE_RETURN_IF_ERROR(Compare(*answers[num_mates + i], i));
   if (stats != nullptr) *stats = engine->stats();
   return Empty(*engine);
 }
 
+// The memory is enough for one. The first is half done when others come that go before it.
 Status AnswerChecks::Preempted(std::string& detail) const {
-  EngineStats stats;
-  const auto tight = [&](EngineOptions& options) {
-    options.kv_memory_bytes = sequence_bytes_ + sequence_bytes_ / 2;
-  };
-  QUIRE_RETURN_IF_ERROR(Together(tight, 0, /*salts=*/true, &stats));
+  QUIRE_ASSIGN_OR_RETURN(const auto engine, NewEngine([&](EngineOptions& options) {
+                           options.kv_memory_bytes = sequence_bytes_;
+                         }));
+  Request first = MakeRequest(0, "0");
+  first.priority = 1;
+  std::vector<std::shared_ptr<Answer>> answers;
+  QUIRE_ASSIGN_OR_RETURN(answers.emplace_back(), engine->Submit(std::move(first)));
+  answers[0]->Wait(0, lengths_.answer_len / 2);
+  for (size_t i = 1; i < prompts_.size(); ++i) {
+    QUIRE_ASSIGN_OR_RETURN(answers.emplace_back(),
+                           engine->Submit(MakeRequest(i, std::to_string(i))));
+    QUIRE_RETURN_IF_ERROR(LookAt(*engine, /*at_rest=*/false));
+  }
+  for (size_t i = 0; i < prompts_.size(); ++i) {
+    QUIRE_RETURN_IF_ERROR(answers[i]->WaitForAll());
+    QUIRE_RETURN_IF_ERROR(Compare(*answers[i], i));
+  }
+  const EngineStats stats = engine->stats();
   if (stats.num_preemptions == 0)
     return Internal("nothing was preempted, so this shows nothing: please report it");
-  detail = fmt::format("{} preemptions in {} bytes", stats.num_preemptions, stats.kv_budget_bytes);
-  return OkStatus();
+  detail = fmt::format("{} preemptions in {} bytes", stats.num_preemptions,
+                       GroupDigits(stats.kv_budget_bytes));
+  return Empty(*engine);
 }
 
 }  // namespace quire

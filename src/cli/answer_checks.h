@@ -38,8 +38,8 @@ class AnswerChecks {
   Status CachedWhole(std::string& detail) const;
   Status CachedUpTo(uint32_t length, std::string& detail) const;
   Status Choices() const;
-  // All prompts at once, with `num_mates` others; `salts`: share nothing with each other.
-  Status Together(const Change& change, uint32_t num_mates, bool salts, EngineStats* stats) const;
+  // All prompts at once, with `num_mates` others.
+  Status Together(const Change& change, uint32_t num_mates, EngineStats* stats) const;
   Status Preempted(std::string& detail) const;
 
   const std::shared_ptr<const Model> model_;

@@ -182,9 +182,10 @@ CLI::App* AddEviction(CLI::App& bench, EvictionBenchFlags& flags) {
       ->required();
   command->add_option("--memory-tokens", flags.memory_tokens, "Cache sizes, such as 0.5M,2.6M")
       ->delimiter(',');
-  command->add_option("--policy", flags.policies, "plain_lru, lru, reuse, best; the ends bound")
-      ->delimiter(',');
-  command->add_option("--tokens-per-page", flags.tokens_per_page, "Tokens that an id stands for")
+  command->add_option("--policy", flags.policies, "Policies; plain_lru and best evict any page")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"plain_lru", "lru", "reuse", "best"}));
+  command->add_option("--page-size", flags.page_size, "Tokens that an id stands for")
       ->check(CLI::Range(1, 1 << 20));
   command
       ->add_option("--flood", flags.flood,

@@ -25,7 +25,13 @@ Status CheckList::NoDifference(const std::string& difference) {
 }
 
 Status CheckList::LookAt(const KvCache& cache, bool at_rest) {
+  Status status = LookOnce(cache, at_rest);
   ++num_looks_;
+  if (!status.ok()) ++num_failed_looks_;
+  return status;
+}
+
+Status CheckList::LookOnce(const KvCache& cache, bool at_rest) {
   QUIRE_RETURN_IF_ERROR(cache.CheckInvariants());
   const PagePool& pool = cache.pool();
   if (pool.held_bytes() + pool.cached_bytes() + pool.free_bytes() != pool.budget_bytes())

@@ -37,11 +37,14 @@ class CheckList {
   // Are the bytes of a cache accounted for? `at_rest`: no sequence is left, so nothing may be held.
   Status LookAt(const KvCache& cache, bool at_rest);
   uint32_t num_looks() const { return num_looks_; }
+  uint32_t num_failed_looks() const { return num_failed_looks_; }
 
  private:
+  static Status LookOnce(const KvCache& cache, bool at_rest);
+
   const std::function<void(const CheckResult&)> on_result_;
   std::string group_;
-  uint32_t num_checks_ = 0, num_failed_ = 0, num_looks_ = 0;
+  uint32_t num_checks_ = 0, num_failed_ = 0, num_looks_ = 0, num_failed_looks_ = 0;
 };
 
 }  // namespace quire

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <sstream>
 #include <string_view>
 
@@ -70,50 +71,65 @@ StatusOr<std::vector<TraceRequest>> ReadTrace(const std::string& path) {
 
 // One count for each tenant; of the two bounds one for all together.
 StatusOr<std::vector<HitCount>> Replay(std::span<const TraceRequest> requests, uint32_t num_pages,
-                                       const std::string& policy) {
+                                       uint32_t page_size, const std::string& policy) {
   if (policy == "plain_lru") return std::vector<HitCount>{ReplayPlainLru(requests, num_pages)};
   if (policy == "best") return std::vector<HitCount>{ReplayBestPossible(requests, num_pages)};
   QUIRE_ASSIGN_OR_RETURN(const EvictionPolicyKind kind, ParseEvictionPolicy(policy));
-  return ReplayPolicy(requests, num_pages, kind);
+  return ReplayPolicy(requests, num_pages, page_size, kind);
+}
+
+StatusOr<Json> RowOf(std::span<const TraceRequest> trace, std::span<const TraceRequest> flooded,
+                     uint64_t num_tokens, const EvictionBenchFlags& flags,
+                     const std::string& policy) {
+  const auto num_pages = static_cast<uint32_t>(std::min(num_tokens / flags.page_size, kMostPages));
+  const auto first = [](const std::vector<HitCount>& counts) {
+    return counts.empty() ? HitCount() : counts[0];
+  };
+  QUIRE_ASSIGN_OR_RETURN(const auto counts, Replay(trace, num_pages, flags.page_size, policy));
+  Json row = {{"policy", policy},
+              {"memory_tokens", num_tokens},
+              {"num_pages", num_pages},
+              {"pages", first(counts).pages},
+              {"hits", first(counts).hits}};
+  if (flags.flood == 0 || policy == "plain_lru" || policy == "best") return row;
+  QUIRE_ASSIGN_OR_RETURN(const auto both, Replay(flooded, num_pages, flags.page_size, policy));
+  row["hits_beside_flood"] = first(both).hits;
+  return row;
+}
+
+std::string Percent(const Json& row, const std::string& hits) {
+  if (!row.contains(hits)) return "";
+  const auto pages = row["pages"].get<double>();
+  return fmt::format("{:.2f} %", pages == 0 ? 0 : 100 * row[hits].get<double>() / pages);
 }
 
 }  // namespace
 
 StatusOr<int> RunEvictionBench(const EvictionBenchFlags& flags) {
   Json rows = Json::array();
-  if (!flags.json)
-    fmt::print("hits / pages asked for, pages of {} tokens\n\n{:<28}{:>12}{:>12}{:>12}{:>12}\n",
-               flags.tokens_per_page, "trace", "memory", "policy", "hit rate",
-               flags.flood > 0 ? "beside flood" : "");
   for (const std::string& path : flags.traces) {
     QUIRE_ASSIGN_OR_RETURN(const std::vector<TraceRequest> trace, ReadTrace(path));
     const std::vector<TraceRequest> flooded = WithFlood(trace, flags.flood);
-    const std::string name = std::filesystem::path(path).filename().string();
     for (const std::string& memory : flags.memory_tokens) {
       QUIRE_ASSIGN_OR_RETURN(const uint64_t num_tokens, ParseTokens(memory));
-      const auto num_pages =
-          static_cast<uint32_t>(std::min(num_tokens / flags.tokens_per_page, kMostPages));
       for (const std::string& policy : flags.policies) {
-        QUIRE_ASSIGN_OR_RETURN(const auto counts, Replay(trace, num_pages, policy));
-        const HitCount alone = counts.empty() ? HitCount() : counts[0];
-        Json row = {{"trace", name},      {"memory_tokens", num_tokens},
-                    {"policy", policy},   {"num_pages", num_pages},
-                    {"hits", alone.hits}, {"pages", alone.pages}};
-        std::string beside;
-        const bool has_tenants = policy != "plain_lru" && policy != "best";
-        if (flags.flood > 0 && has_tenants) {
-          QUIRE_ASSIGN_OR_RETURN(const auto both, Replay(flooded, num_pages, policy));
-          if (!both.empty()) row["hits_beside_flood"] = both[0].hits;
-          if (!both.empty()) beside = fmt::format("{:.2f} %", 100 * both[0].rate());
-        }
-        if (!flags.json)
-          fmt::print("{:<28}{:>12}{:>12}{:>10.2f} %{:>12}\n", name, memory, policy,
-                     100 * alone.rate(), beside);
+        QUIRE_ASSIGN_OR_RETURN(Json row, RowOf(trace, flooded, num_tokens, flags, policy));
+        row["trace"] = std::filesystem::path(path).filename().string();
         rows.push_back(std::move(row));
       }
     }
   }
-  if (flags.json) fmt::print("{}\n", rows.dump(2));
+  if (flags.json) {
+    fmt::print("{}\n", rows.dump(2));
+    return 0;
+  }
+  fmt::print("hits of all pages asked for, pages of {} tokens\n\n", flags.page_size);
+  fmt::print("{:<28}{:>14}{:>12}{:>11}{:>15}\n", "trace", "memory tokens", "policy", "hit rate",
+             flags.flood > 0 ? "beside flood" : "");
+  for (const Json& row : rows)
+    fmt::print("{:<28}{:>14}{:>12}{:>11}{:>15}\n", row["trace"].get<std::string>(),
+               row["memory_tokens"].get<uint64_t>(), row["policy"].get<std::string>(),
+               Percent(row, "hits"), Percent(row, "hits_beside_flood"));
   return 0;
 }
 

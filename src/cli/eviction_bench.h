@@ -13,7 +13,7 @@ struct EvictionBenchFlags {
   std::vector<std::string> traces;  // JSON lines with "hash_ids", as Mooncake's
   std::vector<std::string> memory_tokens = {"0.5M", "2.6M", "10M"};
   std::vector<std::string> policies = {"plain_lru", "lru", "reuse", "best"};
-  uint32_t tokens_per_page = 512;
+  uint32_t page_size = 512;
   uint32_t flood = 0;  // pages of a second tenant for each page of the trace
   bool json = false;
 };

@@ -8,21 +8,11 @@
 #include <limits>
 
 #include "base/check.h"
+#include "engine/answer.h"
 #include "engine/logprobs.h"
 
 namespace quire {
 namespace {
-
-// Each step is a bijection of the hash for equal input, so one float that differs always shows;
-// several hide each other with a chance of about 2^-64.
-uint64_t HashOf(std::span<const float> values) {
-  uint64_t hash = 0x9E3779B97F4A7C15;
-  for (const float value : values) {
-    hash = (hash ^ std::bit_cast<uint32_t>(value)) * 0xD6E8FEB86659FD93;
-    hash ^= hash >> 32;
-  }
-  return hash;
-}
 
 bool HaveSameBits(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
@@ -32,7 +22,7 @@ bool HaveSameBits(double a, double b) {
 
 PositionBits BitsOf(uint32_t position, std::span<const float> logits, uint32_t num_tokens,
                     TokenId next) {
-  PositionBits bits{.position = position, .hash = HashOf(logits)};
+  PositionBits bits{.position = position, .hash = HashOfLogits(logits)};
   const auto tokens = logits.first(num_tokens);
   if (std::any_of(tokens.begin(), tokens.end(), [](float value) { return std::isnan(value); })) {
     bits.logprob = std::numeric_limits<double>::quiet_NaN();
@@ -63,10 +53,11 @@ std::string FirstDifference(const AnswerBits& want, const AnswerBits& got) {
   for (size_t i = 0; i < both; ++i) {
     if (want.ids[i] != got.ids[i])
       return fmt::format("token {} of the answer is {} in place of {}", i, got.ids[i], want.ids[i]);
-    if (!HaveSameBits(want.logprobs[i], got.logprobs[i]))
+    if (want.hashes[i] != got.hashes[i] || !HaveSameBits(want.logprobs[i], got.logprobs[i]))
       return fmt::format(
-          "token {} of the answer has the log-probability {:.17g} in place of {:.17g}", i,
-          got.logprobs[i], want.logprobs[i]);
+          "the logits of token {} of the answer differ: its log-probability is {:.17g} in place of "
+          "{:.17g}",
+          i, got.logprobs[i], want.logprobs[i]);
   }
   if (want.ids.size() != got.ids.size())
     return fmt::format("the answer has {} tokens in place of {}", got.ids.size(), want.ids.size());

@@ -16,7 +16,7 @@ namespace quire {
 // The logits of one position: a hash over all their bits, and a number for people.
 struct PositionBits {
   uint32_t position = 0;
-  uint64_t hash = 0;
+  uint64_t hash = 0;   // HashOfLogits()
   double logprob = 0;  // of the token that follows it; NaN if the logits hold a NaN
 };
 //   logits  [vocab_size]  f32, of which the first num_tokens are of tokens
@@ -27,10 +27,12 @@ PositionBits BitsOf(uint32_t position, std::span<const float> logits, uint32_t n
 // first difference in words. Requires: want[i].position == i; `got` lies within it.
 std::string FirstDifference(std::span<const PositionBits> want, std::span<const PositionBits> got);
 
-// A greedy answer with the log-probabilities of its tokens.
+// A greedy answer; of each token its log-probability and HashOfLogits() of what it was sampled
+// from.
 struct AnswerBits {
-  std::vector<TokenId> ids;
-  std::vector<double> logprobs;  // as many
+  std::vector<TokenId> ids = {};
+  std::vector<double> logprobs = {};
+  std::vector<uint64_t> hashes = {};
 };
 // Also a different length is a difference.
 std::string FirstDifference(const AnswerBits& want, const AnswerBits& got);

@@ -49,13 +49,15 @@ TEST(PositionBits, NanIsToldAndEqualsItself) {
 }
 
 TEST(AnswerBits, IdsLogprobsAndLengthAreCompared) {
-  const AnswerBits want = {{3, 4}, {-1.5, -2.5}};
+  const AnswerBits want = {{3, 4}, {-1.5, -2.5}, {10, 11}};
   EXPECT_EQ(FirstDifference(want, want), "");
-  EXPECT_EQ(FirstDifference(want, {{3, 5}, {-1.5, -2.5}}),
+  EXPECT_EQ(FirstDifference(want, {{3, 5}, {-1.5, -2.5}, {10, 11}}),
             "token 1 of the answer is 5 in place of 4");
-  EXPECT_NE(FirstDifference(want, {{3, 4}, {-1.5, std::nextafter(-2.5, 0)}}), "");
-  EXPECT_NE(FirstDifference(want, {{3}, {-1.5}}), "");
-  EXPECT_NE(FirstDifference({{3}, {-1.5}}, want), "");
+  EXPECT_NE(FirstDifference(want, {{3, 4}, {-1.5, std::nextafter(-2.5, 0)}, {10, 11}}), "");
+  EXPECT_NE(FirstDifference(want, {{3, 4}, {-1.5, -2.5}, {10, 12}}), "");
+  const AnswerBits shorter = {{3}, {-1.5}, {10}};
+  EXPECT_NE(FirstDifference(want, shorter), "");
+  EXPECT_NE(FirstDifference(shorter, want), "");
 }
 
 }  // namespace

@@ -224,12 +224,14 @@ Status RunPurityChecks(const std::shared_ptr<const Model>& model, const EngineOp
   }
   const size_t one = LeastBytes(shape, lengths.prompt_len() + lengths.answer_len);
   all.kv_memory_bytes = 24 * one;
+  const uint32_t looks_before = list.num_looks(), failed_before = list.num_failed_looks();
   PositionChecks(model, all, lengths, list).Run();
   AnswerChecks(model, all, lengths, one, list).Run();
-  const uint32_t num_looks = list.num_looks();
-  list.Run("accounting", [&](std::string& detail) {
-    detail =
-        fmt::format("{} looks: held + cached + free = budget; nothing held at the end", num_looks);
+  list.Run("accounting", [&](std::string& detail) -> Status {
+    const uint32_t looks = list.num_looks() - looks_before;
+    const uint32_t failed = list.num_failed_looks() - failed_before;
+    if (failed > 0) return Internal("{} of {} looks found bytes without an owner", failed, looks);
+    detail = fmt::format("{} looks: held + cached + free = budget; nothing held at the end", looks);
     return OkStatus();
   });
   return OkStatus();

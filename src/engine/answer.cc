@@ -1,5 +1,6 @@
 #include "engine/answer.h"
 
+#include <bit>
 #include <utility>
 
 #include "base/check.h"
@@ -28,6 +29,12 @@ std::string_view FinishReasonName(FinishReason reason) {
   return "?";
 }
 
+uint64_t HashOfLogits(std::span<const float> logits) {
+  uint64_t hash = 0xCBF29CE484222325u;
+  for (const float logit : logits) hash = (hash ^ std::bit_cast<uint32_t>(logit)) * 0x100000001B3u;
+  return hash;
+}
+
 Answer::Answer(uint64_t id, const Request& request, uint32_t most_tokens)
     : id_(id), submitted_(std::chrono::steady_clock::now()) {
   prompt_.prompt_len = static_cast<uint32_t>(request.prompt.size());
@@ -37,6 +44,7 @@ Answer::Answer(uint64_t id, const Request& request, uint32_t most_tokens)
     if (request.sampling.top_logprobs.has_value())
       choice.logprobs = std::make_unique_for_overwrite<Logprobs[]>(most_tokens);
     if (request.keeps_times) choice.seconds = LazyArray<double>(most_tokens);
+    if (request.keeps_logits_hashes) choice.logits_hashes = LazyArray<uint64_t>(most_tokens);
   }
 }
 
@@ -78,6 +86,11 @@ double Answer::token_seconds(uint32_t choice, uint32_t i) const {
   return choices_[choice].seconds[i];
 }
 
+uint64_t Answer::logits_hash(uint32_t choice, uint32_t i) const {
+  QUIRE_CHECK(i < tokens(choice).size());
+  return choices_[choice].logits_hashes[i];
+}
+
 bool Answer::ended(uint32_t choice) const {
   return choices_[choice].ended.load(std::memory_order_acquire);
 }
@@ -93,13 +106,15 @@ double Answer::SecondsSinceSubmit() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - submitted_).count();
 }
 
-void Answer::Push(uint32_t choice, TokenId id, const Logprobs& logprobs) {
+void Answer::Push(uint32_t choice, TokenId id, const Logprobs& logprobs,
+                  std::span<const float> logits) {
   Choice& c = choices_[choice];
   const uint32_t i = c.num_tokens.load(std::memory_order_relaxed);
   QUIRE_CHECK(i < c.tokens.size());
   c.tokens[i] = id;
   if (c.logprobs != nullptr) c.logprobs[i] = logprobs;
   if (c.seconds.size() > 0) c.seconds[i] = SecondsSinceSubmit();
+  if (c.logits_hashes.size() > 0) c.logits_hashes[i] = HashOfLogits(logits);
   c.num_tokens.store(i + 1, std::memory_order_release);
 }
 

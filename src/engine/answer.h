@@ -37,6 +37,9 @@ struct PromptReport {
   double first_token_seconds = 0;  // from Submit until the first token
 };
 
+// FNV-1a over the bits of a row of logits, float by float.
+uint64_t HashOfLogits(std::span<const float> logits);
+
 class Answer {
  public:
   Answer(uint64_t id, const Request& request, uint32_t most_tokens);
@@ -57,6 +60,8 @@ class Answer {
   const Logprobs& logprobs(uint32_t choice, uint32_t i) const;
   // Seconds from Submit on; requires keeps_times.
   double token_seconds(uint32_t choice, uint32_t i) const;
+  // Requires keeps_logits_hashes; of the logits that token i was sampled from.
+  uint64_t logits_hash(uint32_t choice, uint32_t i) const;
   bool ended(uint32_t choice) const;
 
   // The rest requires that the choice has ended.
@@ -76,7 +81,7 @@ class Answer {
 
   // Engine side. Allocates nothing.
   PromptReport& mutable_prompt() { return prompt_; }
-  void Push(uint32_t choice, TokenId id, const Logprobs& logprobs);
+  void Push(uint32_t choice, TokenId id, const Logprobs& logprobs, std::span<const float> logits);
   void Finish(uint32_t choice, FinishReason reason, Status status,
               std::optional<TokenId> stop_token = {});
   void CountPreemption() { num_preemptions_.fetch_add(1, std::memory_order_relaxed); }
@@ -93,6 +98,7 @@ class Answer {
     LazyArray<TokenId> tokens;
     std::unique_ptr<Logprobs[]> logprobs;
     LazyArray<double> seconds;
+    LazyArray<uint64_t> logits_hashes;
   };
 
   const uint64_t id_;

@@ -20,10 +20,16 @@ StatusOr<Generation> Generate(Engine& engine, std::span<const TokenId> prompt,
                               const std::atomic<bool>* cancelled) {
   Request request{
       .prompt = {prompt.begin(), prompt.end()}, .sampling = params.sampling, .keeps_times = true};
+  const auto is_cancelled = [&] {
+    return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
+  };
   if (params.max_tokens != 0) request.max_tokens = params.max_tokens;
+  Generation result;
+  result.prompt_len = static_cast<uint32_t>(prompt.size());
+  result.finish_reason = FinishReason::kCancelled;
+  if (is_cancelled()) return result;
   QUIRE_ASSIGN_OR_RETURN(const std::shared_ptr<Answer> answer, engine.Submit(std::move(request)));
 
-  Generation result;
   StopText stop_text(params.sampling);
   Detokenizer detokenizer(&engine.tokenizer(), {.starts_text = false});
   const auto send = [&](std::string_view text) {
@@ -45,7 +51,7 @@ StatusOr<Generation> Generate(Engine& engine, std::span<const TokenId> prompt,
       if (stop_text.stopped()) break;
     }
     if (had_ended && count == result.ids.size()) break;
-    if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) answer->Abort();
+    if (is_cancelled()) answer->Abort();
   }
   QUIRE_RETURN_IF_ERROR(answer->status(0));
   if (!stop_text.stopped()) send(stop_text.Finish(detokenizer.Finish()));

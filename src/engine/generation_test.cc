@@ -9,67 +9,62 @@
 namespace quire {
 namespace {
 
-// A model of ids only, and the tokenizer of its vocabulary: none.
+// A model of ids only.
 struct Small {
-  std::unique_ptr<ModelRunner> engine;
-  Tokenizer tokenizer;
+  std::unique_ptr<Engine> engine;
 
-  explicit Small(EngineOptions options = {}) : engine(Load(options)), tokenizer(NoText()) {}
+  explicit Small(EngineOptions options = {}) : engine(Load(options)) {}
 
-  static std::unique_ptr<ModelRunner> Load(EngineOptions options) {
+  static std::unique_ptr<Engine> Load(EngineOptions options) {
     options.num_threads = 1;
-    auto engine = ModelRunner::Load(TestData("models/llama-gqa.gguf"), options, {});
+    auto engine = Engine::Load(TestData("models/llama-gqa.gguf"), options, {});
     EXPECT_TRUE(engine.ok()) << engine.status().message();
     return std::move(engine).value();
   }
-  static Tokenizer NoText() { return Tokenizer::Create(Vocabulary()).value(); }
 
-  StatusOr<Generation> Ask(Sequence& sequence, std::vector<TokenId> prompt, uint32_t max_tokens,
+  StatusOr<Generation> Ask(std::vector<TokenId> prompt, uint32_t max_tokens,
                            const std::atomic<bool>* cancelled = nullptr) {
     GenerationParams params;
     params.sampling.temperature = 0;
     params.max_tokens = max_tokens;
-    return Generate(*engine, sequence, tokenizer, prompt, params, {}, cancelled);
+    return Generate(*engine, prompt, params, {}, cancelled);
   }
 };
 
 TEST(Generation, WhatTheSequenceHoldsOfThePromptIsNotComputedAgain) {
   Small small;
-  Sequence sequence = small.engine->NewSequence(), fresh = small.engine->NewSequence();
-  auto first = small.Ask(sequence, {1, 2, 3, 4}, 5);
+  auto first = small.Ask({1, 2, 3, 4}, 5);
   ASSERT_TRUE(first.ok());
   EXPECT_EQ(first->ids.size(), 5u);
   EXPECT_EQ(first->num_cached, 0u);
   std::vector<TokenId> next = {1, 2, 3, 4};
   next.insert(next.end(), first->ids.begin(), first->ids.end());
   next.push_back(9);
-  auto second = small.Ask(sequence, next, 5);
+  auto second = small.Ask(next, 5);
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(second->num_cached, 8u);  // the last id of the answer was never computed
-  EXPECT_EQ(second->ids, small.Ask(fresh, next, 5)->ids);
+  EXPECT_EQ(second->ids, Small().Ask(next, 5)->ids);
 }
 
 TEST(Generation, TheLastPromptTokenIsAlwaysComputed) {
   Small small;
-  Sequence sequence = small.engine->NewSequence();
-  const auto first = small.Ask(sequence, {5, 6, 7}, 3);
-  const auto again = small.Ask(sequence, {5, 6, 7}, 3);
+  const std::vector<TokenId> prompt(64, 7);  // a page
+  const auto first = small.Ask(prompt, 3);
+  const auto again = small.Ask(prompt, 3);
   ASSERT_TRUE(first.ok() && again.ok());
-  EXPECT_EQ(again->num_cached, 2u);
+  EXPECT_EQ(again->num_cached, 63u);
   EXPECT_EQ(again->ids, first->ids);
 }
 
 TEST(Generation, AFullContextAndFullMemoryEndTheAnswerAndKeepIt) {
   Small context({.context_len = 10});
-  Sequence short_one = context.engine->NewSequence();
-  auto answer = context.Ask(short_one, {1, 2, 3}, 0);
+  auto answer = context.Ask({1, 2, 3}, 0);
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer->finish_reason, FinishReason::kContextFull);
   EXPECT_EQ(answer->ids.size(), 8u);  // 3 + 7 computed, and one more from their logits
 
   Small memory({.kv_memory_bytes = 80 << 10});  // two pages of 64 tokens
-  Sequence sequence = memory.engine->NewSequence();
-  answer = memory.Ask(sequence, {1, 2, 3}, 0);
+  answer = memory.Ask({1, 2, 3}, 0);
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer->finish_reason, FinishReason::kMemoryFull);
   EXPECT_EQ(answer->ids.size(), 126u);
@@ -77,13 +72,11 @@ TEST(Generation, AFullContextAndFullMemoryEndTheAnswerAndKeepIt) {
 
 TEST(Generation, CancelledBeforeTheFirstTokenIsAnEmptyAnswer) {
   Small small;
-  Sequence sequence = small.engine->NewSequence();
   const std::atomic<bool> cancelled = true;
-  const auto answer = small.Ask(sequence, {1, 2, 3}, 5, &cancelled);
+  const auto answer = small.Ask({1, 2, 3}, 5, &cancelled);
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer->finish_reason, FinishReason::kCancelled);
   EXPECT_TRUE(answer->ids.empty());
-  EXPECT_TRUE(sequence.tokens().empty());
 }
 
 // PFX-03, on ids: the random numbers know the position only, not what was computed.
@@ -92,27 +85,23 @@ TEST(Generation, ASeededAnswerIsTheSameColdAndFromCachedPages) {
   GenerationParams params;
   params.sampling = {.temperature = 0.8f, .frequency_penalty = 0.5f, .seed = 7};
   params.max_tokens = 40;
-  const std::vector<TokenId> prompt = {5, 6, 7, 8};
-  const auto ask = [&](Sequence& sequence) {
-    return Generate(*small.engine, sequence, small.tokenizer, prompt, params, {}).value();
-  };
-  Sequence sequence = small.engine->NewSequence();
-  const Generation cold = ask(sequence), hit = ask(sequence);
+  const std::vector<TokenId> prompt(64, 8);
+  const auto ask = [&] { return Generate(*small.engine, prompt, params, {}).value(); };
+  const Generation cold = ask(), hit = ask();
   EXPECT_EQ(cold.num_cached, 0u);
-  EXPECT_EQ(hit.num_cached, 3u);
+  EXPECT_EQ(hit.num_cached, 63u);
   EXPECT_EQ(hit.ids, cold.ids);
   params.sampling.seed = 8;
-  EXPECT_NE(ask(sequence).ids, cold.ids);
+  EXPECT_NE(ask().ids, cold.ids);
 }
 
 TEST(Generation, AStopTokenEndsTheAnswerButNotBeforeMinTokens) {
   Small small;
-  Sequence sequence = small.engine->NewSequence();
   const auto ask = [&](const SamplingParams& sampling) {
     GenerationParams params{.sampling = sampling, .max_tokens = 12};
     params.sampling.temperature = 0;
     const std::vector<TokenId> prompt = {5, 6, 7};
-    return Generate(*small.engine, sequence, small.tokenizer, prompt, params, {});
+    return Generate(*small.engine, prompt, params, {});
   };
   const Generation free = ask({.top_logprobs = 2}).value();
   ASSERT_EQ(free.logprobs.size(), 12u);
@@ -144,8 +133,7 @@ TEST(Generation, AStopTokenEndsTheAnswerButNotBeforeMinTokens) {
 
 TEST(Generation, AnEmptyPromptIsAnError) {
   Small small;
-  Sequence sequence = small.engine->NewSequence();
-  EXPECT_EQ(small.Ask(sequence, {}, 5).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(small.Ask({}, 5).status().code(), StatusCode::kInvalidArgument);
 }
 
 }  // namespace

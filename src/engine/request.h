@@ -17,8 +17,8 @@ namespace quire {
 struct Request {
   static constexpr uint32_t kMaxChoices = 128;
 
-  std::vector<TokenId> prompt;
-  SamplingParams sampling;  // Submit prepares it
+  std::vector<TokenId> prompt = {};
+  SamplingParams sampling = {};  // Submit prepares it
   // Most tokens of an answer. Unset: as many as the context and the KV memory hold. 0: the prompt
   // is computed and kept, and nothing is sampled.
   std::optional<uint32_t> max_tokens = {};
@@ -28,6 +28,9 @@ struct Request {
   std::string salt = {};      // a namespace inside the tenant's
   bool uses_prefixes = true;  // take what the cache has of the prompt, and leave what is computed
   bool keeps_times = false;   // when each token came: Answer::token_seconds
+  // A hash of the bits of the logits that each token was sampled from: Answer::logits_hash. For
+  // tests and for `quire verify`.
+  bool keeps_logits_hashes = false;
 };
 
 enum class FinishReason {

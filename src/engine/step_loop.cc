@@ -27,9 +27,11 @@ StepLoop::StepLoop(ModelRunner* runner, const Tokenizer* tokenizer)
     : runner_(runner),
       tokenizer_(tokenizer),
       start_(std::chrono::steady_clock::now()),
-      sampler_(static_cast<uint32_t>(runner->model().shape().num_tokens)) {
+      sampler_(static_cast<uint32_t>(runner->model().shape().num_tokens)),
+      chunks_({.target_ms = static_cast<double>(runner->options().target_itl_ms),
+               .least_tokens = std::min(16u, runner->options().token_budget),
+               .most_tokens = runner->options().token_budget}) {
   const EngineOptions& options = runner->options();
-  limits_.token_budget = options.token_budget;
   limits_.max_running = options.max_seqs;
   limits_.watermark_bytes = options.kv_memory_bytes / 32;
 }
@@ -60,6 +62,7 @@ void StepLoop::Add(Request request, std::shared_ptr<Answer> answer, uint32_t mos
   live->scheduled.arrival = next_arrival_++;
   live->scheduled.waiting_since = step_;
   counts_.prompt_tokens += live->tokens.size();
+  ledger_.Arrive(live->scheduled.tenant);
   if (!status.ok()) End(*live, FinishReason::kError, std::move(status), false);
   sequences_.push_back(std::move(live));
 }
@@ -95,13 +98,17 @@ void StepLoop::Step() {
   TakeAborts();
   FollowOthers();
   scheduled_.clear();
+  uint32_t num_decodes = 0;
   for (const auto& live : sequences_) {
     live->scheduled.tokens = live->tokens;
     live->scheduled.pages = live->pages.has_value() ? &*live->pages : nullptr;
     scheduled_.push_back(live->scheduled);
+    num_decodes += live->num_to_compute() == 1 ? 1 : 0;
   }
+  limits_.token_budget = std::min(chunks_.Budget(num_decodes), runner_->max_rows());
   const StepDecision& decision = scheduler_.Schedule(
-      {.sequences = scheduled_, .tenants = tenants_, .cache = &cache(), .step = step_}, limits_);
+      {.sequences = scheduled_, .tenants = ledger_.services(), .cache = &cache(), .step = step_},
+      limits_);
   Apply(decision);
   ReserveParts(decision);
   if (!rows_.empty()) RunRows();
@@ -120,8 +127,7 @@ void StepLoop::TakeAborts() {
 
 void StepLoop::FollowOthers() {
   for (const auto& live : sequences_)
-    if (live->pages.has_value() && live->tokens.size() > live->pages->next_position() + size_t{1})
-      live->pages->Follow(live->tokens);
+    if (live->num_to_compute() > 1) live->pages->Follow(live->tokens);
 }
 
 void StepLoop::Apply(const StepDecision& decision) {
@@ -190,9 +196,13 @@ void StepLoop::ReserveParts(const StepDecision& decision) {
 }
 
 void StepLoop::RunRows() {
+  uint32_t num_rows = 0;
+  for (const StepRows& row : rows_) num_rows += row.end - row.pages->next_position();
   const auto begin = std::chrono::steady_clock::now();
   const StatusOr<std::span<const float>> logits = runner_->RunStep(rows_);
-  counts_.forward_seconds += SecondsSince(begin);
+  const double seconds = SecondsSince(begin);
+  counts_.forward_seconds += seconds;
+  chunks_.Measure(num_rows, seconds * 1000);
   if (!logits.ok()) {  // the machine has no memory for the step's work: none of it is done
     for (Live* live : row_owners_)
       End(*live, FinishReason::kError, logits.status(), /*keeps_pages=*/false);
@@ -218,8 +228,7 @@ void StepLoop::CommitRow(size_t row, Live& live, std::span<const float> logits) 
   live.pages->Commit(end, live.tokens);
   const auto prompt_len = static_cast<uint32_t>(live.shared->request.prompt.size());
   counts_.computed_prompt_tokens += std::min(end, prompt_len) - std::min(begin, prompt_len);
-  if (live.scheduled.tenant >= tenants_.size()) tenants_.resize(live.scheduled.tenant + size_t{1});
-  tenants_[live.scheduled.tenant].served_tokens += end - begin;
+  ledger_.Serve(live.scheduled.tenant, end - begin);
   if (end < live.tokens.size()) return;
   if (live.shared->most_tokens == 0)
     return End(live, FinishReason::kMaxTokens, OkStatus(), /*keeps_pages=*/true);

@@ -21,7 +21,9 @@
 #include "engine/request.h"
 #include "engine/sampler.h"
 #include "engine/stop_text.h"
+#include "schedule/chunk_controller.h"
 #include "schedule/schedule.h"
+#include "schedule/tenant_ledger.h"
 #include "text/detokenizer.h"
 
 namespace quire {
@@ -88,6 +90,11 @@ class StepLoop {
     bool was_admitted = false;
     bool has_ended = false;
     bool is_forking = false;  // computes the prompt for all choices
+
+    // Of its known tokens; 0 while it waits.
+    size_t num_to_compute() const {
+      return pages.has_value() ? tokens.size() - pages->next_position() : 0;
+    }
   };
 
   void TakeAborts();
@@ -100,7 +107,7 @@ class StepLoop {
   void CommitRow(size_t row, Live& live, std::span<const float> logits);
   void SampleInto(Live& live, std::span<const float> logits);
   void ForkChoices(Live& live, std::span<const float> logits);
-  void Accept(Live& live, const SampledToken& token);
+  void Accept(Live& live, const SampledToken& token, std::span<const float> logits);
   // Its pages stay in the tree if `keeps_pages`.
   void End(Live& live, FinishReason reason, Status status, bool keeps_pages,
            std::optional<TokenId> stop_token = {});
@@ -114,7 +121,8 @@ class StepLoop {
   Sampler sampler_;
   std::vector<std::unique_ptr<Live>> sequences_;
   ScheduleLimits limits_;
-  std::vector<TenantService> tenants_;
+  ChunkController chunks_;
+  TenantLedger ledger_;
   std::vector<ScheduledSequence> scheduled_;
   Scheduler scheduler_;
   std::vector<StepRows> rows_;

@@ -25,10 +25,10 @@ void StepLoop::SampleInto(Live& live, std::span<const float> logits) {
   const auto token = sampler_.Sample(logits, live.shared->request.sampling, live.state,
                                      live.tokens.size(), live.choice);
   if (!token.ok()) return End(live, FinishReason::kError, token.status(), /*keeps_pages=*/false);
-  Accept(live, token.value());
+  Accept(live, token.value(), logits);
 }
 
-void StepLoop::Accept(Live& live, const SampledToken& token) {
+void StepLoop::Accept(Live& live, const SampledToken& token, std::span<const float> logits) {
   const SamplingParams& sampling = live.shared->request.sampling;
   Answer& answer = *live.shared->answer;
   const auto prompt_len = static_cast<uint32_t>(live.shared->request.prompt.size());
@@ -41,7 +41,7 @@ void StepLoop::Accept(Live& live, const SampledToken& token) {
   }
   live.state.Commit(token.id);
   live.tokens.push_back(token.id);
-  answer.Push(live.choice, token.id, token.logprobs);
+  answer.Push(live.choice, token.id, token.logprobs, logits);
   ++counts_.generated_tokens;
   if (live.stop_text.has_value()) {
     const auto text = live.detokenizer->Push(token.id);
@@ -74,6 +74,7 @@ void StepLoop::End(Live& live, FinishReason reason, Status status, bool keeps_pa
     shared.answer->Finish(live.is_forking ? i : live.choice, reason, status, stop_token);
   shared.num_unfinished -= num_choices;
   if (shared.num_unfinished == 0) {
+    ledger_.Leave(live.scheduled.tenant);
     ++counts_.num_finished;
     if (reason == FinishReason::kError) ++counts_.num_failed;
     if (reason == FinishReason::kCancelled) ++counts_.num_cancelled;

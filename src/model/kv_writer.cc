@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+#include "codec/kivi.h"
+
 namespace quire {
 
 KvWriter::KvWriter(const AttentionKernels& kernels, size_t max_sequences) : kernels_(kernels) {
@@ -31,6 +34,21 @@ void KvWriter::Append(StepPlan& plan, int layer, const StepPlan::Append& append,
     if (result.num_saturated > 0)
       num_saturated_.fetch_add(result.num_saturated, std::memory_order_relaxed);
   }
+  if (!shape.has_sealed()) return;
+  const uint32_t first_page = std::max(shape.rule.sink_pages, sequence.first_seal);
+  plan.ForEachFilled(append, [&](uint32_t page) {
+    if (page >= first_page) Seal(shape, plan.index_in_group(layer), kv, page);
+  });
+}
+
+void KvWriter::Seal(const AttentionShape& shape, uint32_t layer, const KvView& kv, uint32_t page) {
+  const KvForm open = {shape.layout, shape.k_codec, shape.v_codec};
+  QUIRE_CHECK(kv.pages[page] != nullptr && kv.sealed[page] != nullptr);
+  // What is not finite has been reported as it was appended.
+  for (uint32_t head = 0; head < shape.num_kv_heads; ++head)
+    static_cast<void>(SealChunk(open, shape.sealed,
+                                kv.pages[page] + open.layout.ChunkOffset(layer, head),
+                                kv.sealed[page] + shape.sealed.layout.ChunkOffset(layer, head)));
 }
 
 }  // namespace quire

@@ -34,6 +34,9 @@ class KvWriter {
   uint64_t num_saturated() const { return num_saturated_.load(std::memory_order_relaxed); }
 
  private:
+  // All KV heads of a page of one layer of its group.
+  static void Seal(const AttentionShape& shape, uint32_t layer, const KvView& kv, uint32_t page);
+
   const AttentionKernels& kernels_;
   std::vector<int> bad_layers_;  // of each sequence; atomic while a step runs
   std::atomic<uint64_t> num_saturated_{0};

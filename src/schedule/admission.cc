@@ -48,7 +48,7 @@ class Admitter {
     const ScheduleState& state = draft_.state();
     const bool is_turn = state.step % kTurnSteps <= 1;  // one step to preempt, one to start
     const auto before = [&](uint32_t a, uint32_t b) {
-      return StepDraft::ComputesBefore(draft_.MakeNew(a, {}, true), draft_.MakeNew(b, {}, true));
+      return draft_.ComesBefore(sequence(a), sequence(b));
     };
     std::vector<uint32_t>& chosen = draft_.candidates;  // a heap, the last in order on top
     chosen.clear();
@@ -96,8 +96,9 @@ class Admitter {
       if (const Item& leader = draft_.items[prompt];
           StepDraft::ComputesBefore(leader, item) && ComputesSamePage(cache_, leader, item))
         return true;  // it starts when it can take over what the leader computes
-    if (HasSlot(waiting) && promised_ + NeededBytes(item) <= draft_.bytes_left) {
-      promised_ += NeededBytes(item);
+    const size_t needed = NeededBytes(item);
+    if (HasSlot(waiting) && promised_ + needed + KeptBytes(waiting) <= draft_.bytes_left) {
+      promised_ += needed;
       if (is_protected) reserved_ += least;
       Add(item);
       return true;
@@ -123,16 +124,19 @@ class Admitter {
     return num < most && !(is_last && HasRunning(waiting.tenant));
   }
 
-  // Its prompt and one page, and what is kept free for others.
+  // Of the watermark.
+  size_t KeptBytes(const ScheduledSequence& waiting) const {
+    return HasRunning(waiting.tenant) ? draft_.limits().watermark_bytes : 0;
+  }
+
+  // For its prompt and one page.
   size_t NeededBytes(const Item& item) const {
     const uint32_t known = item.num_known();
     const uint32_t end =
         std::max(known, std::min(known + shape_.page_size, item.sequence->most_tokens));
     const size_t bytes = std::max(GrowthBytes(shape_, item.start.length, end),
                                   FirstStepBytes(shape_, item.start, item.begin + 1));
-    const size_t watermark =
-        HasRunning(item.sequence->tenant) ? draft_.limits().watermark_bytes : 0;
-    return item.start.match_bytes + bytes + watermark;
+    return item.start.match_bytes + bytes;
   }
 
   // With nothing running, the least budget is enough to go on token by token.
@@ -162,7 +166,7 @@ class Admitter {
     for (const uint32_t prompt : draft_.prompts)
       if (const Item& other = draft_.items[prompt]; !may_go(other))
         staying += other.is_new ? NeededBytes(other) : draft_.PromisedBytes(other);
-    const size_t needed = NeededBytes(item);
+    const size_t needed = NeededBytes(item) + KeptBytes(*item.sequence);
     const bool has_slot = HasSlot(*item.sequence);
     if (!draft_.MakeRoom(staying + needed, may_go)) return;
     if (!has_slot && draft_.decision.preempted.empty()) draft_.PreemptLast(may_go);

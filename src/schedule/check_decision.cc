@@ -31,7 +31,7 @@ Status CheckDecision(const ScheduleState& state, const ScheduleLimits& limits,
   for (const uint32_t index : decision.preempted) {
     const ScheduledSequence& sequence = state.sequences[index];
     if (!sequence.is_running() || fates[index] != Fate::kNone ||
-        (sequence.num_preemptions >= limits.most_preemptions && num_running > 1))
+        (sequence.num_preemptions >= limits.most_preemptions && decision.parts.size() > 1))
       return Internal("[schedule.2] sequence {} is preempted, after {} times before", sequence.id,
                       sequence.num_preemptions);
     fates[index] = Fate::kPreempted;

@@ -98,8 +98,9 @@ void GivePrompts(StepDraft* draft) {
   }
 }
 
-// Nobody got anything: the first in order takes its pages from the others. If there are none, it
-// starts again: its last page is shared with an ended sequence, and there is no room for a copy.
+// Nobody got anything: the first in order takes its pages from the others, at last from protected
+// ones too (forks of one may need more than it alone). If there are none, it starts again: its last
+// page is shared with an ended sequence, and there is no room for a copy.
 void ForceProgress(StepDraft* draft) {
   const auto has_part = [](const Item& item) { return item.num_tokens() > 0; };
   if (draft->num_running == 0 || !draft->decision.preempted.empty() ||
@@ -108,8 +109,8 @@ void ForceProgress(StepDraft* draft) {
   Item* first = nullptr;
   for (Item& item : draft->items)
     if (!item.is_new && (first == nullptr || StepDraft::HoldsBefore(item, *first))) first = &item;
-  const auto may_go = [&](const Item& other) { return &other != first && !other.is_protected; };
-  while (!draft->Give(*first, UINT32_MAX) && draft->PreemptLast(may_go)) continue;
+  const auto is_other = [&](const Item& other) { return &other != first; };
+  while (!draft->Give(*first, UINT32_MAX) && draft->PreemptLast(is_other)) continue;
   if (draft->decision.preempted.empty() && !has_part(*first)) draft->Preempt(*first);
 }
 

@@ -40,8 +40,9 @@
 // Invariants (CheckDecision(), simulator_test.cc):
 //   [schedule.1] The pages of all parts fit into what is free and evictable after the preemptions,
 //                and the step has at most token_budget tokens.
-//   [schedule.2] No sequence is preempted that has a part, nor one with most_preemptions (but one
-//                that is alone and whose last page is shared with an ended one: it starts again).
+//   [schedule.2] No sequence is preempted that has a part, nor one with most_preemptions (but where
+//                nothing else could go on: forks of a protected one, and one that is alone and has
+//                no room to copy a page that it shares with an ended one: it starts again).
 //   [schedule.3] If any sequence is there and nothing is pinned, some part, preemption or refusal
 //                is.
 #pragma once
@@ -83,7 +84,7 @@ struct ScheduleLimits {
   size_t watermark_bytes = 0;
 };
 
-// What each tenant has got: the scheduler reads it, the engine counts (tenant_service.h).
+// What each tenant has got: the scheduler reads it, the engine counts (tenant_ledger.h).
 struct TenantService {
   double share = 1;
   uint64_t served_tokens = 0;
@@ -99,11 +100,13 @@ struct ScheduleState {
 struct StepPart {
   uint32_t index = 0;       // into ScheduleState::sequences
   uint32_t num_tokens = 0;  // from its next position on
+  bool operator==(const StepPart&) const = default;
 };
 
 struct Refusal {
   uint32_t index = 0;
   size_t needed_bytes = 0;  // more than the whole budget
+  bool operator==(const Refusal&) const = default;
 };
 
 struct Admission {
@@ -111,6 +114,7 @@ struct Admission {
   // With what the cache has of its tokens: NewSequence(ns, tokens, ...). Else empty, since the
   // match would leave no room to go on.
   bool takes_match = true;
+  bool operator==(const Admission&) const = default;
 };
 
 struct StepDecision {
@@ -118,6 +122,7 @@ struct StepDecision {
   std::vector<uint32_t> preempted;  // running ones that give their pages back
   std::vector<Admission> admitted;  // waiting ones that start now; each has a part
   std::vector<StepPart> parts;      // decodes first
+  bool operator==(const StepDecision&) const = default;
 };
 
 class StepDraft;

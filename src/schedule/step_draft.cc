@@ -27,6 +27,12 @@ void StepDraft::Begin(const ScheduleState& state, const ScheduleLimits& limits) 
   num_running = static_cast<uint32_t>(items.size());
 }
 
+double StepDraft::ServiceOf(const ScheduledSequence& sequence) const {
+  if (sequence.tenant >= state_->tenants.size()) return 0;
+  const TenantService& tenant = state_->tenants[sequence.tenant];
+  return static_cast<double>(tenant.served_tokens) / tenant.share;
+}
+
 StepDraft::Item StepDraft::MakeNew(uint32_t index, const StartNeed& need, bool takes_match) const {
   const ScheduledSequence& sequence = state_->sequences[index];
   Item item{};
@@ -37,10 +43,7 @@ StepDraft::Item StepDraft::MakeNew(uint32_t index, const StartNeed& need, bool t
   item.is_new = true;
   item.takes_match = takes_match;
   item.is_protected = sequence.num_preemptions >= limits_->most_preemptions;
-  if (sequence.tenant < state_->tenants.size()) {
-    const TenantService& tenant = state_->tenants[sequence.tenant];
-    item.service = static_cast<double>(tenant.served_tokens) / tenant.share;
-  }
+  item.service = ServiceOf(sequence);
   return item;
 }
 
@@ -106,17 +109,28 @@ bool StepDraft::HoldsBefore(const Item& a, const Item& b) {
   if (a.is_protected != b.is_protected) return a.is_protected;
   if (a.sequence->priority != b.sequence->priority)
     return a.sequence->priority < b.sequence->priority;
-  if (a.sequence->arrival != b.sequence->arrival) return a.sequence->arrival < b.sequence->arrival;
-  return a.index < b.index;
+  return a.sequence->arrival < b.sequence->arrival;
 }
+
+namespace {
+
+bool IsBefore(const ScheduledSequence& a, double service_a, const ScheduledSequence& b,
+              double service_b) {
+  if (a.priority != b.priority) return a.priority < b.priority;
+  if (service_a != service_b) return service_a < service_b;
+  return a.arrival < b.arrival;
+}
+
+}  // namespace
 
 bool StepDraft::ComputesBefore(const Item& a, const Item& b) {
   if (a.has_turn != b.has_turn) return a.has_turn;
-  if (a.sequence->priority != b.sequence->priority)
-    return a.sequence->priority < b.sequence->priority;
-  if (a.service != b.service) return a.service < b.service;
-  if (a.sequence->arrival != b.sequence->arrival) return a.sequence->arrival < b.sequence->arrival;
-  return a.index < b.index;
+  return IsBefore(*a.sequence, a.service, *b.sequence, b.service);
+}
+
+bool StepDraft::ComesBefore(const ScheduledSequence& a, const ScheduledSequence& b) const {
+  if (a.tenant == b.tenant) return IsBefore(a, 0, b, 0);
+  return IsBefore(a, ServiceOf(a), b, ServiceOf(b));
 }
 
 }  // namespace quire

@@ -65,6 +65,8 @@ class StepDraft {
   static bool HoldsBefore(const Item& a, const Item& b);
   // Turn, priority, service, arrival.
   static bool ComputesBefore(const Item& a, const Item& b);
+  // The same of two without a turn.
+  bool ComesBefore(const ScheduledSequence& a, const ScheduledSequence& b) const;
 
   const ScheduleState& state() const { return *state_; }
   const ScheduleLimits& limits() const { return *limits_; }
@@ -79,6 +81,7 @@ class StepDraft {
   StepDecision decision;
 
  private:
+  double ServiceOf(const ScheduledSequence& sequence) const;
   size_t ReleasableBytes(const Item& item) const;
 
   const ScheduleState* state_ = nullptr;

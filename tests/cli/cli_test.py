@@ -245,7 +245,7 @@ class OtherCommands(unittest.TestCase):
 
     def test_bench_shows_what_the_cache_saves(self):
         rows = json.loads(
-            run("bench", MODEL, "--no-kv-cache", "-d", "200", "-r", "1", "--json").stdout)
+            run("bench", MODEL, "--no-kv-cache", "-d", "2000", "-r", "2", "--json").stdout)
         self.assertEqual([row["kv_cache"] for row in rows], [True, False])
         self.assertGreater(rows[0]["tokens_per_second"], 2 * rows[1]["tokens_per_second"])
 
@@ -338,6 +338,25 @@ class OtherCommands(unittest.TestCase):
         result = run("verify", MODEL, "--kv", "q9")
         self.assertEqual(result.returncode, 2)
         self.assertIn("q9", result.stderr)
+
+    def test_bench_eviction_counts_hits_of_a_trace(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+            for ids in ([1, 2, 3], [4], [1, 2, 3]):
+                file.write(json.dumps({"timestamp": 0, "hash_ids": ids}) + "\n")
+            file.flush()
+            command = ("bench", "eviction", "--trace", file.name, "--memory-tokens", "1.5k")
+            rows = json.loads(run(*command, "--flood", "2", "--json").stdout)
+            self.assertEqual([row["num_pages"] for row in rows], [2] * 4)
+            rows = json.loads(run(*command, "--page-size", "500", "--json").stdout)
+            self.assertEqual([(row["policy"], row["hits"], row["pages"]) for row in rows],
+                             [("plain_lru", 0, 7), ("lru", 2, 7), ("reuse", 2, 7), ("best", 3, 7)])
+            self.assertIn("42.86 %", run(*command, "--page-size", "500").stdout)
+            file.write('{"hash_ids": [-1]}\n')
+            file.flush()
+            wrong = run(*command)
+            self.assertEqual((wrong.returncode, wrong.stdout), (3, ""))
+            self.assertIn(":4: \"hash_ids\" has -1, which is no id below 2^63", wrong.stderr)
+        self.assertEqual(run(*command, "--memory-tokens", "2x").returncode, 2)
 
     @needs(TEXT_MODEL)
     def test_tokenize_goes_there_and_back(self):

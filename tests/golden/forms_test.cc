@@ -163,7 +163,7 @@ TEST_P(Forms, AgreeWithTheDoubleReference) {
   ASSERT_TRUE(reference.ok() && plain_reference.ok()) << reference.status().message();
   const std::vector<double> want = reference->Logits(tiny.tokens);
 
-  const auto engine = LoadEngine(file.path(), ExactOptions());
+  const auto engine = LoadRunner(file.path(), ExactOptions());
   const Difference difference = Compare(ToDouble(ComputeLogits(*engine, tiny.tokens)), want);
   EXPECT_LE(difference.nmse, 1e-10) << difference;
 

@@ -32,7 +32,7 @@ class Gemma : public ::testing::Test {
     options.activations = activations;
     options.kv_codec = KvCodec::kF16;
     options.num_threads = 0;
-    return LoadEngine(path_, options);
+    return LoadRunner(path_, options);
   }
 
   // Bounds: f32 activations and f16 K and V 0.1 %; int8 activations 1 %.

@@ -66,20 +66,17 @@ TEST_P(GreedyF32, AnswersExactlyAsTheReference) {
   const Json prompts = Prompts(GetParam());
   if (prompts.is_null()) GTEST_SKIP() << kNoSharedData;
   const auto engine = LoadEngine(*Model(GetParam()), ExactOptions());
-  const auto tokenizer = Tokenizer::Create(engine->model().vocabulary());
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  const Tokenizer& tokenizer = engine->tokenizer();
   for (const Json& prompt : prompts) {
     const std::string text = prompt.at("prompt");
-    const auto ids = tokenizer->Encode(text, {.add_special = true, .parse_special = true});
+    const auto ids = tokenizer.Encode(text, {.add_special = true, .parse_special = true});
     ASSERT_TRUE(ids.ok()) << ids.status().message();
     EXPECT_EQ(*ids, prompt.at("prompt_ids").get<std::vector<TokenId>>()) << text;
 
-    Sequence sequence = engine->NewSequence();
     std::string streamed;
-    const auto answer =
-        Generate(*engine, sequence, *tokenizer, *ids,
-                 {.sampling = {.temperature = 0, .ignore_eos = true}, .max_tokens = 32},
-                 [&](std::string_view piece) { streamed += piece; });
+    const auto answer = Generate(
+        *engine, *ids, {.sampling = {.temperature = 0, .ignore_eos = true}, .max_tokens = 32},
+        [&](std::string_view piece) { streamed += piece; });
     ASSERT_TRUE(answer.ok()) << answer.status().message();
     EXPECT_EQ(answer->ids, prompt.at("reference").at("ids").get<std::vector<TokenId>>()) << text;
     EXPECT_EQ(answer->text, prompt.at("reference").at("text").get<std::string>()) << text;
@@ -114,7 +111,7 @@ TEST_P(GreedyQuantised, AnswersAsTheReferenceUpToANarrowGap) {
   const std::string path = *Model(name);
   const auto reference = ReferenceModel::Load(path);
   ASSERT_TRUE(reference.ok()) << reference.status().message();
-  const auto engine = LoadEngine(path, QuantisedOptions(GetParam().activations));
+  const auto engine = LoadRunner(path, QuantisedOptions(GetParam().activations));
   for (const Json& prompt : prompts) {
     const std::vector<TokenId> ids = prompt.at("prompt_ids");
     const std::vector<TokenId> want = reference->Greedy(ids, 32, kLeastGap);
@@ -139,7 +136,7 @@ TEST_P(GreedySlow, SmolLm2AnswersAsTheReferenceUpToANarrowGap) {
   if (!path) GTEST_SKIP() << kNoSmolLm2;
   const Json prompts = Prompts(kSmolLm2);
   if (prompts.is_null()) GTEST_SKIP() << kNoSharedData;
-  const auto engine = LoadEngine(*path, QuantisedOptions(GetParam().activations));
+  const auto engine = LoadRunner(*path, QuantisedOptions(GetParam().activations));
   const auto tokenizer = Tokenizer::Create(engine->model().vocabulary());
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
   for (const Json& prompt : prompts) {

@@ -52,7 +52,7 @@ int Run(int argc, char** argv) {
   }
   const std::vector<TokenId> ids = ReadJsonFile(argv[2]);
   const std::vector<float> reference = ReadFloatFile(argv[3]);
-  const auto engine = LoadEngine(argv[1], options);
+  const auto engine = LoadRunner(argv[1], options);
   const auto vocab_size = static_cast<size_t>(engine->model().shape().vocab_size);
   const size_t rows = reference.size() / vocab_size;
   if (rows == 0 || rows * vocab_size != reference.size() || rows > ids.size())

@@ -65,7 +65,7 @@ void ExpectPerplexity(const Run& run) {
   options.activations = run.activations;
   options.kv_codec = run.kv_codec;
   options.num_threads = name == kSmolLm2 ? 0 : 1;
-  const auto engine = LoadEngine(*path, options);
+  const auto engine = LoadRunner(*path, options);
   const auto tokenizer = Tokenizer::Create(engine->model().vocabulary());
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
   const double got = Perplexity(*engine, *tokenizer, *text, run.context, run.num_chunks);

@@ -35,7 +35,7 @@ class Quantised : public ::testing::TestWithParam<const char*> {
   std::vector<double> ModelRunner(ActivationForm activations) const {
     EngineOptions options = ExactOptions();
     options.activations = activations;
-    return ToDouble(ComputeLogits(*LoadEngine(path(), options), tokens()));
+    return ToDouble(ComputeLogits(*LoadRunner(path(), options), tokens()));
   }
 };
 
@@ -66,7 +66,7 @@ TEST(QuantisedSlow, SmolLm2MeetsTheReference) {
   const auto model = ReferenceModel::Load(*path);
   ASSERT_TRUE(model.ok()) << model.status().message();
   const std::vector<double> want = model->Logits(tokens);
-  const auto engine = LoadEngine(*path, ExactOptions());
+  const auto engine = LoadRunner(*path, ExactOptions());
   const Difference difference = Compare(ToDouble(ComputeLogits(*engine, tokens)), want);
   // 30 layers in place of 4.
   EXPECT_LE(difference.rel_rms, kFloatBound.rel_rms) << difference;

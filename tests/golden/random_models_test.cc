@@ -24,7 +24,7 @@ Difference Measure(ModelRunner& engine, const GoldenLogits& want) {
 
 TEST(RandomModels, MeetTheFloatBoundWithF32Kv) {
   for (const GoldenModel& golden : GoldenModels()) {
-    const auto engine = LoadEngine(golden.path, ExactOptions());
+    const auto engine = LoadRunner(golden.path, ExactOptions());
     for (const GoldenLogits& want : golden.goldens) {
       const Difference difference = Measure(*engine, want);
       EXPECT_LE(difference.max_abs, want.max_abs_bound.value_or(golden.float_bound.max_abs))
@@ -43,7 +43,7 @@ TEST(RandomModels, StayNearWithF16Kv) {
   for (const GoldenModel& golden : GoldenModels()) {
     EngineOptions options = ExactOptions();
     options.kv_codec = KvCodec::kF16;
-    const auto engine = LoadEngine(golden.path, options);
+    const auto engine = LoadRunner(golden.path, options);
     const Difference difference = Measure(*engine, golden.goldens.front());
     EXPECT_TRUE(difference.Within(3 * golden.f16_kv_cost.max_abs, 3 * golden.f16_kv_cost.rel_rms))
         << golden.name << ": " << difference;
@@ -56,7 +56,7 @@ TEST(RandomModels, ContinueGreedilyAsTheOracle) {
   int num_prompts = 0;
   for (const GoldenModel& golden : GoldenModels())
     for (const GreedyGolden& want : golden.greedy) {
-      const auto engine = LoadEngine(golden.path, ExactOptions());
+      const auto engine = LoadRunner(golden.path, ExactOptions());
       EXPECT_EQ(Greedy(*engine, want.prompt, want.answer.size()), want.answer)
           << golden.name << " after " << want.prompt.size() << " ids";
       ++num_prompts;
@@ -67,7 +67,7 @@ TEST(RandomModels, ContinueGreedilyAsTheOracle) {
 // Bound: f32 arithmetic gives an NMSE of 3e-14 to 4e-12 on these; the smallest fault 8e-8.
 TEST(RandomModels, MeetTheTinyGoldens) {
   for (const TinyModel& tiny : TinyModels()) {
-    const auto engine = LoadEngine(tiny.writer, ExactOptions());
+    const auto engine = LoadRunner(tiny.writer, ExactOptions());
     const std::vector<float> logits = ComputeLogits(*engine, tiny.tokens);
     const Difference difference =
         Compare(PickRows<float>(logits, tiny.positions, tiny.vocab_size), tiny.logits);
@@ -79,7 +79,7 @@ TEST(RandomModels, MeetTheTinyGoldens) {
 TEST(RandomModels, AreTheSameWhenSplitOverFiles) {
   const TinyModel tiny = FindTinyModel("gemma3");
   const std::vector<float> want =
-      ComputeLogits(*LoadEngine(tiny.writer, ExactOptions()), tiny.tokens);
+      ComputeLogits(*LoadRunner(tiny.writer, ExactOptions()), tiny.tokens);
   const TemporaryFolder folder;
   std::vector<std::string> paths;
   for (const GgufWriter& part : tiny.writer.Split(3)) {
@@ -90,7 +90,7 @@ TEST(RandomModels, AreTheSameWhenSplitOverFiles) {
                static_cast<std::streamsize>(bytes.size()));
   }
   for (const std::string& path : paths)
-    EXPECT_EQ(ComputeLogits(*LoadEngine(path, ExactOptions()), tiny.tokens), want) << path;
+    EXPECT_EQ(ComputeLogits(*LoadRunner(path, ExactOptions()), tiny.tokens), want) << path;
 }
 
 // 146 keys, some of them 0 for "not set", biases, .scale factors; padding of no vocabulary.
@@ -98,7 +98,7 @@ TEST(RandomModels, KeysThatAreZeroMeanNotSet) {
   for (const char* name : {"llama", "qwen2", "qwen3"}) {
     const auto path = SharedData("models/random/" + std::string(name) + "-dense.gguf");
     if (!path) GTEST_SKIP() << "no shared data on this machine";
-    const auto engine = LoadEngine(*path, ExactOptions());
+    const auto engine = LoadRunner(*path, ExactOptions());
     const std::vector<double> want = ToDouble(ReadFloatFile(*path + ".logits.f32"));
     const std::vector<TokenId> tokens = LcgTokens(12345, 100, 128);
     const Difference difference = Compare(ToDouble(ComputeLogits(*engine, tokens)), want);

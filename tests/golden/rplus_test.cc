@@ -29,7 +29,7 @@ Difference Measure(const GoldenModel& golden, ActivationForm activations, KvCode
   options.activations = activations;
   options.kv_codec = kv_codec;
   const GoldenLogits& want = golden.goldens.front();
-  const std::vector<float> logits = ComputeLogits(*LoadEngine(golden.path, options), want.tokens);
+  const std::vector<float> logits = ComputeLogits(*LoadRunner(golden.path, options), want.tokens);
   return Compare(PickRows<float>(logits, want.positions, golden.vocab_size), want.logits);
 }
 

@@ -53,7 +53,7 @@ class Purity {
   std::unique_ptr<ModelRunner> Load(const Change& change) const {
     EngineOptions options = base_;
     if (change) change(options);
-    return LoadEngine(path_, options);
+    return LoadRunner(path_, options);
   }
 
   // An engine with other options, fed with `step` tokens a call (0: all).
@@ -285,7 +285,7 @@ TEST(Purity, FormsDiffer) {
     EngineOptions options = ExactOptions();
     options.activations = form.activations;
     options.kv_codec = form.kv_codec;
-    logits.push_back(ComputeLogits(*LoadEngine(TestData("models/llama-gqa.Q4_1.gguf"), options),
+    logits.push_back(ComputeLogits(*LoadRunner(TestData("models/llama-gqa.Q4_1.gguf"), options),
                                    Tokens(20, 256), 19));
   }
   for (size_t i = 0; i < logits.size(); ++i)

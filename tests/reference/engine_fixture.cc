@@ -33,13 +33,17 @@ EngineOptions ExactOptions() {
   return options;
 }
 
-std::unique_ptr<ModelRunner> LoadEngine(const std::string& path, const EngineOptions& options) {
+std::unique_ptr<ModelRunner> LoadRunner(const std::string& path, const EngineOptions& options) {
   return ValueOrDie(ModelRunner::Load(path, options, {}));
 }
 
-std::unique_ptr<ModelRunner> LoadEngine(const GgufWriter& writer, const EngineOptions& options) {
+std::unique_ptr<ModelRunner> LoadRunner(const GgufWriter& writer, const EngineOptions& options) {
   const TemporaryFile file(writer);
-  return LoadEngine(file.path(), options);
+  return LoadRunner(file.path(), options);
+}
+
+std::unique_ptr<Engine> LoadEngine(const std::string& path, const EngineOptions& options) {
+  return ValueOrDie(Engine::Load(path, options, {}));
 }
 
 std::vector<float> ComputeLogits(ModelRunner& engine, std::span<const TokenId> tokens, size_t first,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "engine/engine.h"
 #include "engine/model_runner.h"
 #include "model/gguf_writer.h"
 
@@ -18,8 +19,11 @@ namespace quire {
 // f32 activations, f32 KV, the best instruction set (or the one that QUIRE_CPU names), one thread.
 EngineOptions ExactOptions();
 
-std::unique_ptr<ModelRunner> LoadEngine(const std::string& path, const EngineOptions& options);
-std::unique_ptr<ModelRunner> LoadEngine(const GgufWriter& writer, const EngineOptions& options);
+std::unique_ptr<ModelRunner> LoadRunner(const std::string& path, const EngineOptions& options);
+std::unique_ptr<ModelRunner> LoadRunner(const GgufWriter& writer, const EngineOptions& options);
+
+// One that answers requests.
+std::unique_ptr<Engine> LoadEngine(const std::string& path, const EngineOptions& options);
 
 // Logits of positions [first, tokens.size()) of a new sequence, computed in calls of `step` tokens
 // (0: one call).

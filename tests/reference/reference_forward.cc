@@ -233,12 +233,18 @@ void ReferenceModel::Rotate(Vector& heads, size_t position, const Rope& rope) co
 
 // Softmax of the scaled q.k over the keys up to now, times the values. The last entry of the cache
 // is the row's own.
-std::vector<double> ReferenceModel::Attend(const Vector& q, const Cache& cache,
-                                           size_t window) const {
+std::vector<double> ReferenceModel::Attend(const Vector& q, const Cache& cache, size_t window,
+                                           const KvEmulation& kv) const {
   const size_t dim_k = static_cast<size_t>(head_dim_k_), dim_v = static_cast<size_t>(head_dim_v_);
   const size_t num_heads = static_cast<size_t>(num_q_heads_);
   const size_t group = num_heads / static_cast<size_t>(num_kv_heads_);
-  const size_t length = cache.keys.size();
+  const size_t length = cache.keys.open.size();
+  const auto key = [&](size_t j) -> const Vector& {
+    return kv.Read(cache.keys, length - 1, j, window != 0, kv.options().k_codec);
+  };
+  const auto value = [&](size_t j) -> const Vector& {
+    return kv.Read(cache.values, length - 1, j, window != 0, kv.options().v_codec);
+  };
   const size_t begin = window != 0 && length > window ? length - window : 0;
   double divisor = static_cast<double>(head_dim_k_);
   if (architecture_ == "gemma3" && num_layers_ == 62)  // the 27B
@@ -249,8 +255,7 @@ std::vector<double> ReferenceModel::Attend(const Vector& q, const Cache& cache,
     double top = -INFINITY;
     for (size_t j = begin; j < length; ++j) {
       double score = 0;
-      for (size_t i = 0; i < dim_k; ++i)
-        score += q[h * dim_k + i] * cache.keys[j][kv_head * dim_k + i];
+      for (size_t i = 0; i < dim_k; ++i) score += q[h * dim_k + i] * key(j)[kv_head * dim_k + i];
       weights[j] = score / std::sqrt(divisor);
       top = std::max(top, weights[j]);
     }
@@ -258,12 +263,13 @@ std::vector<double> ReferenceModel::Attend(const Vector& q, const Cache& cache,
     for (size_t j = begin; j < length; ++j) sum += weights[j] = std::exp(weights[j] - top);
     for (size_t j = begin; j < length; ++j)
       for (size_t i = 0; i < dim_v; ++i)
-        out[h * dim_v + i] += weights[j] / sum * cache.values[j][kv_head * dim_v + i];
+        out[h * dim_v + i] += weights[j] / sum * value(j)[kv_head * dim_v + i];
   }
   return out;
 }
 
-void ReferenceModel::ComputeLayer(int index, Vector& x, size_t position, Cache& cache) const {
+void ReferenceModel::ComputeLayer(int index, Vector& x, size_t position, Cache& cache,
+                                  const KvEmulation& kv) const {
   const auto name = [&](const char* part) { return InLayer(index, part); };
   const int window = windows_[static_cast<size_t>(index)];
   const Rope& rope = ropes_.at(window > 0);
@@ -286,9 +292,9 @@ void ReferenceModel::ComputeLayer(int index, Vector& x, size_t position, Cache& 
   NormHeads(name("attn_k_norm.weight"), k);
   Rotate(q, position, rope);
   Rotate(k, position, rope);
-  cache.keys.push_back(std::move(k));
-  cache.values.push_back(std::move(v));
-  const Vector attended = Attend(q, cache, static_cast<size_t>(window));
+  kv.AppendK(std::move(k), cache.keys);
+  kv.AppendV(std::move(v), static_cast<uint32_t>(head_dim_v_), cache.values);
+  const Vector attended = Attend(q, cache, static_cast<size_t>(window), kv);
   Vector y = AttentionLinear(name("attn_output"), attended);
   if (gemma) y = Norm(name("post_attention_norm.weight"), y);
   for (size_t i = 0; i < x.size(); ++i) x[i] += y[i];
@@ -303,7 +309,8 @@ void ReferenceModel::ComputeLayer(int index, Vector& x, size_t position, Cache& 
   for (size_t i = 0; i < x.size(); ++i) x[i] += z[i];
 }
 
-std::vector<double> ReferenceModel::Logits(std::span<const TokenId> tokens, size_t first) const {
+std::vector<double> ReferenceModel::Logits(std::span<const TokenId> tokens, size_t first,
+                                           const KvEmulation& kv) const {
   std::vector<Cache> caches(static_cast<size_t>(num_layers_));
   const Vector& embedding = Tensor("token_embd.weight");
   const auto width = static_cast<ptrdiff_t>(embedding.size()) / vocab_size_;
@@ -314,7 +321,7 @@ std::vector<double> ReferenceModel::Logits(std::span<const TokenId> tokens, size
     if (architecture_ == "gemma3")
       for (double& value : x) value *= std::sqrt(static_cast<double>(width));
     for (int layer = 0; layer < num_layers_; ++layer)
-      ComputeLayer(layer, x, position, caches[static_cast<size_t>(layer)]);
+      ComputeLayer(layer, x, position, caches[static_cast<size_t>(layer)], kv);
     if (position < first) continue;
     const bool tied = Find("output.weight") == nullptr;
     Vector row_logits =

@@ -5,7 +5,7 @@
 // that one mistake is not made on both sides. All forms: MHA to MQA, any head dimension, biases,
 // tied output, fused attn_qkv, .scale factors, rope plain, linear, yarn and with rope_freqs, head
 // norms, norms of the branches' outputs, sliding windows on all layers or some, with a rope of
-// their own. K and V are kept as doubles.
+// their own. K and V are kept as doubles, or as a codec gives them back (kv_emulation.h).
 //
 // Cost: all weights as doubles in memory, and some 10^9 multiplications a second.
 // Threads: constant after loading.
@@ -22,6 +22,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "model/gguf_header.h"
+#include "reference/kv_emulation.h"
 
 namespace quire {
 
@@ -33,7 +34,11 @@ class ReferenceModel {
 
   // Logits of positions [first, tokens.size()), row-major [tokens.size() - first][vocab_size].
   // Requires: 0 <= token < vocab_size, first <= tokens.size().
-  std::vector<double> Logits(std::span<const TokenId> tokens, size_t first = 0) const;
+  // K and V are read as `kv` gives them back; by default they are kept as doubles.
+  std::vector<double> Logits(std::span<const TokenId> tokens, size_t first = 0,
+                             const KvEmulation& kv = KvEmulation({.k_codec = KvCodec::kF32,
+                                                                  .v_codec = KvCodec::kF32},
+                                                                 64)) const;
 
   // Up to `most` tokens after `prompt`, each the likeliest; ends before the first whose logit is
   // less than least_gap above the second, since rounding may choose the other there.
@@ -48,7 +53,7 @@ class ReferenceModel {
   };
   // K and V of the positions so far, of each layer.
   struct Cache {
-    std::vector<Vector> keys, values;
+    KvEmulation::Side keys, values;
   };
 
   static StatusOr<Rope> ReadRope(const GgufHeader& header, const std::string& prefix, int dims,
@@ -62,8 +67,9 @@ class ReferenceModel {
   Vector Norm(const std::string& name, const Vector& x) const;
   void NormHeads(const std::string& name, Vector& heads) const;
   void Rotate(Vector& heads, size_t position, const Rope& rope) const;
-  Vector Attend(const Vector& q, const Cache& cache, size_t window) const;
-  void ComputeLayer(int layer, Vector& x, size_t position, Cache& cache) const;
+  Vector Attend(const Vector& q, const Cache& cache, size_t window, const KvEmulation& kv) const;
+  void ComputeLayer(int layer, Vector& x, size_t position, Cache& cache,
+                    const KvEmulation& kv) const;
 
   int vocab_size_ = 0;
   int num_layers_ = 0;
