@@ -18,6 +18,7 @@
 #include "cli/engine_flags.h"
 #include "cli/eviction_bench.h"
 #include "cli/kernel_bench.h"
+#include "cli/throughput_bench.h"
 
 namespace quire {
 namespace {
@@ -221,8 +222,12 @@ CommandBody AddBenchCommand(CLI::App& app) {
   command->get_option("MODEL")->required(false);  // by us: not with --kernels
   auto eviction_flags = std::make_shared<EvictionBenchFlags>();
   const CLI::App* eviction = AddEviction(*command, *eviction_flags);
-  return [flags, command, eviction_flags, eviction]() -> StatusOr<int> {
+  auto throughput_flags = std::make_shared<ThroughputFlags>();
+  const CLI::App* throughput = AddThroughputBench(*command, *throughput_flags);
+  return [flags, command, eviction_flags, eviction, throughput_flags,
+          throughput]() -> StatusOr<int> {
     if (eviction->parsed()) return RunEvictionBench(*eviction_flags);
+    if (throughput->parsed()) return RunThroughputBench(*throughput_flags);
     if (flags->no_kv_cache && command->count("-d") == 0) flags->depths = {64, 128, 256, 512};
     if (flags->kernels)
       return RunKernelBench(flags->engine, flags->threads.front(), flags->all_shapes, flags->json);

@@ -17,5 +17,6 @@ CommandBody AddRunCommand(CLI::App& app);
 CommandBody AddInspectCommand(CLI::App& app);
 CommandBody AddBenchCommand(CLI::App& app);
 CommandBody AddTokenizeCommand(CLI::App& app);
+CommandBody AddVerifyCommand(CLI::App& app);
 
 }  // namespace quire

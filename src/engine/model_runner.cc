@@ -29,24 +29,22 @@ constexpr uint32_t kReservedTokens = 1 << 17;
 constexpr int kArithmeticVersion = 1;
 
 // Half of what is free beside the weights: the pages are committed only as they are used.
-uint64_t DefaultKvMemory(uint64_t weight_bytes) {
+uint64_t DefaultKvMemory(uint64_t unread_weight_bytes) {
   constexpr uint64_t kLeast = uint64_t{256} << 20;
   const uint64_t available = AvailableMemoryBytes();
-  return std::max(available > weight_bytes ? (available - weight_bytes) / 2 : 0, kLeast);
+  return std::max(available > unread_weight_bytes ? (available - unread_weight_bytes) / 2 : 0,
+                  kLeast);
 }
 
 // Resolves the options that depend on the model, and the forms of each layer group's pages.
-StatusOr<std::vector<KvForms>> PlanMemory(const GgufFile& file, EngineOptions& options,
-                                          KvShape* kv_shape) {
-  StatusOr<ModelShape> read = ReadShape(file.header());
-  if (!read.ok()) return read.status().WithContext(file.path());
-  const ModelShape& shape = *read;
+StatusOr<std::vector<KvForms>> PlanMemory(const ModelShape& shape, uint64_t unread_weight_bytes,
+                                          EngineOptions& options, KvShape* kv_shape) {
   const auto trained = static_cast<uint32_t>(shape.context_length);
   if (options.context_len == 0) options.context_len = trained;
   if (options.context_len > trained)
     spdlog::warn("a context of {} tokens is more than the {} that the model was trained for",
                  options.context_len, trained);
-  if (options.kv_memory_bytes == 0) options.kv_memory_bytes = DefaultKvMemory(file.size_bytes());
+  if (options.kv_memory_bytes == 0) options.kv_memory_bytes = DefaultKvMemory(unread_weight_bytes);
   const LayerGroups groups(shape);
   QUIRE_ASSIGN_OR_RETURN(std::vector<KvForms> forms,
                          MakeGroupForms(shape, groups, options.page_size,
@@ -92,6 +90,7 @@ struct ModelRunner::Parts {
   explicit Parts(int num_threads) : team(num_threads, Workers::kSpared) {}
 
   ThreadTeam team;
+  std::vector<KvForms> forms;  // until the forward pass takes them
   std::unique_ptr<ForwardPass> forward;
   AnonymousMemory logits;
   std::vector<ForwardSequence> step;
@@ -106,39 +105,64 @@ ModelRunner::~ModelRunner() = default;
 StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Load(
     const std::string& path, const EngineOptions& options,
     const std::function<void(uint64_t, uint64_t)>& progress) {
-  QUIRE_RETURN_IF_ERROR(CheckOptions(options));
   std::unique_ptr<ModelRunner> runner(new ModelRunner());
-  EngineOptions& resolved = runner->options_;
-  resolved = options;
-  if (resolved.num_threads == 0) resolved.num_threads = UsableCores();
-  try {
-    runner->parts_ = std::make_unique<Parts>(resolved.num_threads);
-  } catch (const std::system_error& error) {
-    return ResourceExhausted("the system refused one of {} threads: lower --threads",
-                             resolved.num_threads);
-  }
-  Parts& parts = *runner->parts_;
+  QUIRE_RETURN_IF_ERROR(runner->Start(options));
   // From the header alone, so that wrong options are told before the weights are read.
   QUIRE_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::Open(path));
-  KvShape kv_shape;
-  QUIRE_ASSIGN_OR_RETURN(std::vector<KvForms> forms, PlanMemory(file, resolved, &kv_shape));
-  QUIRE_ASSIGN_OR_RETURN(runner->cache_,
-                         KvCache::Create({.shape = std::move(kv_shape),
-                                          .budget_bytes = resolved.kv_memory_bytes,
-                                          .policy = resolved.eviction,
-                                          .keeps_prefixes = resolved.keeps_prefixes,
-                                          .fill_with_nan = resolved.fill_with_nan}));
-  QUIRE_ASSIGN_OR_RETURN(runner->model_, Model::Load(file, parts.team, progress));
-  runner->identity_ = IdentityOf(runner->model_->shape(), resolved, forms);
-  QUIRE_ASSIGN_OR_RETURN(parts.forward,
-                         ForwardPass::Create(*runner->model_,
-                                             {.kv = std::move(forms),
-                                              .activations = resolved.activations,
-                                              .instruction_set = resolved.instruction_set,
-                                              .max_rows = runner->max_rows(),
-                                              .cascade = resolved.cascade},
-                                             resolved.num_threads));
+  const StatusOr<ModelShape> shape = ReadShape(file.header());
+  if (!shape.ok()) return shape.status().WithContext(file.path());
+  QUIRE_RETURN_IF_ERROR(runner->MakeCache(*shape, file.size_bytes()));
+  QUIRE_ASSIGN_OR_RETURN(auto model, Model::Load(file, runner->parts_->team, progress));
+  QUIRE_RETURN_IF_ERROR(runner->MakeForward(std::move(model)));
   return runner;
+}
+
+StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Create(std::shared_ptr<const Model> model,
+                                                           const EngineOptions& options) {
+  std::unique_ptr<ModelRunner> runner(new ModelRunner());
+  QUIRE_RETURN_IF_ERROR(runner->Start(options));
+  QUIRE_RETURN_IF_ERROR(runner->MakeCache(model->shape(), 0));
+  QUIRE_RETURN_IF_ERROR(runner->MakeForward(std::move(model)));
+  return runner;
+}
+
+Status ModelRunner::Start(const EngineOptions& options) {
+  QUIRE_RETURN_IF_ERROR(CheckOptions(options));
+  options_ = options;
+  if (options_.num_threads == 0) options_.num_threads = UsableCores();
+  try {
+    parts_ = std::make_unique<Parts>(options_.num_threads);
+  } catch (const std::system_error& error) {
+    return ResourceExhausted("the system refused one of {} threads: lower --threads",
+                             options_.num_threads);
+  }
+  return OkStatus();
+}
+
+Status ModelRunner::MakeCache(const ModelShape& shape, uint64_t unread_weight_bytes) {
+  KvShape kv_shape;
+  QUIRE_ASSIGN_OR_RETURN(parts_->forms,
+                         PlanMemory(shape, unread_weight_bytes, options_, &kv_shape));
+  QUIRE_ASSIGN_OR_RETURN(cache_, KvCache::Create({.shape = std::move(kv_shape),
+                                                  .budget_bytes = options_.kv_memory_bytes,
+                                                  .policy = options_.eviction,
+                                                  .keeps_prefixes = options_.keeps_prefixes,
+                                                  .fill_with_nan = options_.fill_with_nan}));
+  identity_ = IdentityOf(shape, options_, parts_->forms);
+  return OkStatus();
+}
+
+Status ModelRunner::MakeForward(std::shared_ptr<const Model> model) {
+  model_ = std::move(model);
+  QUIRE_ASSIGN_OR_RETURN(parts_->forward,
+                         ForwardPass::Create(*model_,
+                                             {.kv = std::move(parts_->forms),
+                                              .activations = options_.activations,
+                                              .instruction_set = options_.instruction_set,
+                                              .max_rows = max_rows(),
+                                              .cascade = options_.cascade},
+                                             options_.num_threads));
+  return OkStatus();
 }
 
 uint32_t ModelRunner::max_rows() const {

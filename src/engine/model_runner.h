@@ -49,9 +49,13 @@ class ModelRunner {
   static StatusOr<std::unique_ptr<ModelRunner>> Load(
       const std::string& path, const EngineOptions& options,
       const std::function<void(uint64_t, uint64_t)>& progress);
+  // Another runner over a model that is loaded, with a cache and threads of its own.
+  static StatusOr<std::unique_ptr<ModelRunner>> Create(std::shared_ptr<const Model> model,
+                                                       const EngineOptions& options);
   ~ModelRunner();
 
   const Model& model() const { return *model_; }
+  const std::shared_ptr<const Model>& shared_model() const { return model_; }
   const EngineOptions& options() const { return options_; }  // with every 0 resolved
   KvCache& cache() { return *cache_; }
   const KvCache& cache() const { return *cache_; }
@@ -105,6 +109,11 @@ class ModelRunner {
  private:
   struct Parts;  // threads, forward pass, logits
   ModelRunner();
+  // The steps of Load and Create, in this order: options and threads; the cache, for which the
+  // shape is enough; what computes.
+  Status Start(const EngineOptions& options);
+  Status MakeCache(const ModelShape& shape, uint64_t unread_weight_bytes);
+  Status MakeForward(std::shared_ptr<const Model> model);
   Status CheckInput(const SequenceInput& input) const;
   Status RunChunks(std::span<const SequenceInput> inputs, float* logits,
                    const std::atomic<bool>* cancelled);
@@ -114,7 +123,7 @@ class ModelRunner {
 
   EngineOptions options_;
   std::string identity_;
-  std::unique_ptr<Model> model_;
+  std::shared_ptr<const Model> model_;
   std::unique_ptr<KvCache> cache_;
   std::unique_ptr<Parts> parts_;
 };

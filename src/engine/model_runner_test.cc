@@ -173,5 +173,21 @@ TEST(ModelRunner, OptionsOutOfRangeAreErrors) {
   EXPECT_FALSE(ModelRunner::Load(path, {.token_budget = 0}, {}).ok());
 }
 
+TEST(ModelRunner, RunnersShareALoadedModelAndNothingElse) {
+  const auto tokens = Tokens(70);
+  auto first = LoadSmall();
+  auto second = ModelRunner::Create(first->shared_model(), {.num_threads = 1}).value();
+  EXPECT_EQ(&first->model(), &second->model());
+  Sequence one = first->NewSequence(), two = second->NewSequence();
+  const auto want = Copy(first->Compute(one, tokens, 70).value());
+  EXPECT_EQ(second->kv_held_bytes(), 0u);
+  EXPECT_EQ(Copy(second->Compute(two, tokens, 70).value()), want);
+  one = second->NewSequence();
+  first.reset();  // the model stays
+  EXPECT_EQ(Copy(second->Compute(one, tokens, 70).value()), want);
+  EXPECT_EQ(ModelRunner::Create(second->shared_model(), {.token_budget = 0}).status().code(),
+            StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace quire

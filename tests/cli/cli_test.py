@@ -249,6 +249,96 @@ class OtherCommands(unittest.TestCase):
         self.assertEqual([row["kv_cache"] for row in rows], [True, False])
         self.assertGreater(rows[0]["tokens_per_second"], 2 * rows[1]["tokens_per_second"])
 
+    def bench(self, *flags):
+        result = run("bench", "throughput", MODEL, "-t", "1", "--kv-memory", "64MiB", "--json", *flags)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["schema"], 1)
+        return report
+
+    def test_throughput_counts_what_prompts_share(self):
+        report = self.bench("--requests", 6, "--shared-prefix", 128, "--prompt-len", "20-40",
+                            "--output-len", "4-8", "--groups", 2, "-r", 2)
+        self.assertEqual(len(report["runs"]), 2)
+        for row in report["runs"]:
+            own = row["total_input_tokens"] - 6 * 128
+            self.assertEqual(row["computed_prompt_tokens"], 2 * 128 + own)
+            self.assertAlmostEqual(row["hit_rate"], 4 * 128 / row["total_input_tokens"])
+            self.assertEqual(row["completed"], 6)
+            for name in ("ttft", "tpot", "itl", "e2el"):
+                for key in ("mean", "median", "p95", "p99", "max"):
+                    self.assertGreater(row[f"{key}_{name}_ms"], 0)
+            for key in ("output_throughput", "total_token_throughput", "schedule_share", "steps"):
+                self.assertGreater(row[key], 0)
+            self.assertLessEqual(row["slots"]["mean_used_share"], 1)
+        self.assertEqual(*(row["total_output_tokens"] for row in report["runs"]))
+
+    def test_throughput_of_distinct_prompts_hits_nothing_and_a_kept_cache_all(self):
+        flags = ("--requests", 4, "--shared-prefix", 64, "--prompt-len", 10, "--output-len", 2)
+        self.assertEqual(self.bench(*flags, "--distinct")["runs"][0]["hit_rate"], 0)
+        runs = self.bench(*flags, "-r", 2, "--keep-cache")["runs"]
+        self.assertEqual(runs[1]["computed_prompt_tokens"], 4)  # the last token of each
+
+    def test_throughput_by_rate_and_trace(self):
+        row = self.bench("--requests", 5, "--rate", 50, "--prompt-len", 8, "--output-len", 3)["runs"][0]
+        self.assertEqual(row["total_output_tokens"], 15)
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+            for ids in ([1, 2], [1, 3], [1, 2, 4]):
+                json.dump({"timestamp": 100 * len(ids), "input_length": 512 * len(ids),
+                           "output_length": 30, "hash_ids": ids}, file)
+                file.write("\n")
+            file.flush()
+            report = self.bench("--trace", file.name, "--trace-scale", 0.125)
+            self.assertEqual(report["runs"][0]["total_input_tokens"], 64 * 7)
+            self.assertEqual(report["runs"][0]["total_output_tokens"], 12)
+            self.assertEqual(report["skipped"], 0)
+
+    def test_throughput_has_two_more_measurements(self):
+        report = self.bench("--batched", "1,3", "--shared-prefix", 64, "--prompt-len", 0,
+                            "--output-len", 5)
+        self.assertEqual([row["sequences"] for row in report["rows"]], [1, 3])
+        for row in report["rows"]:
+            self.assertEqual(row["decode_steps"], 5)
+            self.assertEqual(row["computed_prompt_tokens"], 64)
+            self.assertGreater(row["decode_throughput"], 0)
+        report = self.bench("--long-prompt", 200, "--decoding", 3, "--prompt-len", 8,
+                            "--token-budget", 16)
+        for key in ("ttft_alone_ms", "ttft_beside_ms", "late_gap_ms", "max_gap_meanwhile_ms",
+                    "median_gap_before_ms"):
+            self.assertGreater(report["runs"][0][key], 0)
+
+    def test_throughput_prints_a_table(self):
+        text = run("bench", "throughput", MODEL, "--requests", 2, "--output-len", 3).stdout
+        for words in ("time to first token", "p99", "tokens/s", "hit rate", "KV slots used / held"):
+            self.assertIn(words, text)
+
+    def test_throughput_says_what_to_change(self):
+        for flags, words in ((("--output-len", 0), "--output-len"),
+                             (("--prompt-len", "9-3"), "--prompt-len"),
+                             (("--prompt-len", "0"), "--shared-prefix"),
+                             (("--prompt-len", "9999999"), "lower --prompt-len"),
+                             (("--trace", "/no/such.jsonl"), "/no/such.jsonl"),
+                             (("--batched", "2", "--prefix-cache", "off"), "--prefix-cache on"),
+                             (("--batched", "9", "--max-seqs", "8"), "--max-seqs"),
+                             (("--batched", "2", "--long-prompt", "9"), "--long-prompt")):
+            result = run("bench", "throughput", MODEL, *flags)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(words, result.stderr)
+            self.assertEqual(result.stdout, "")
+
+    def test_verify_tells_each_check(self):
+        result = run("verify", MODEL, "--page-size", 16, "-t", 2)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertNotIn("FAILED", result.stdout)
+        report = json.loads(run("verify", MODEL, "--kv", "f32", "--page-size", 16, "--json").stdout)
+        self.assertEqual((report["schema"], report["ok"], report["failed"]), (1, True, 0))
+        names = {check["name"] for check in report["checks"]}
+        self.assertLessEqual({"accounting", "preempted by a full memory", "prompt cached whole",
+                              "together, without cascade", "chunks of 7"}, names)
+        result = run("verify", MODEL, "--kv", "q9")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("q9", result.stderr)
+
     def test_bench_eviction_counts_hits_of_a_trace(self):
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
             for ids in ([1, 2, 3], [4], [1, 2, 3]):
