@@ -123,7 +123,7 @@ void GivePrompts(StepDraft* draft) {
 void ForceProgress(StepDraft* draft) {
   const auto has_part = [](const Item& item) { return item.num_tokens() > 0; };
   if (draft->num_running == 0 || !draft->decision.preempted.empty() ||
-      !draft->decision.refused.empty() || std::ranges::any_of(draft->items, has_part))
+      std::ranges::any_of(draft->items, has_part))
     return;
   Item* first = nullptr;
   for (Item& item : draft->items)

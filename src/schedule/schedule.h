@@ -44,8 +44,8 @@
 //   [schedule.2] No sequence is preempted that has a part, nor one with most_preemptions (but where
 //                nothing else could go on: forks of a protected one, and one that is alone and has
 //                no room to copy a page that it shares with an ended one: it starts again).
-//   [schedule.3] If any sequence is there and nothing is pinned, some part, preemption or refusal
-//                is.
+//   [schedule.3] If any sequence is there that is not refused, and nothing is pinned, there is a
+//                part or a preemption.
 #pragma once
 
 #include <cstdint>
