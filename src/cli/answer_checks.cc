@@ -222,8 +222,21 @@ Status AnswerChecks::Together(const Change& change, uint32_t num_mates, EngineSt
   return Empty(*engine);
 }
 
-// The memory is enough for one. The first is half done when others come that go before it.
 Status AnswerChecks::Preempted(std::string& detail) const {
+  // A small model may be done before the others come.
+  for (int attempt = 0; attempt < 50; ++attempt) {
+    EngineStats stats;
+    QUIRE_RETURN_IF_ERROR(RunInTightMemory(&stats));
+    if (stats.num_preemptions == 0) continue;
+    detail = fmt::format("{} preemptions in {} bytes", stats.num_preemptions,
+                         GroupDigits(stats.kv_budget_bytes));
+    return OkStatus();
+  }
+  return Internal("nothing was preempted, so this shows nothing: please report it");
+}
+
+// The memory is enough for one. The first has begun its answer when others come that go before it.
+Status AnswerChecks::RunInTightMemory(EngineStats* stats) const {
   QUIRE_ASSIGN_OR_RETURN(const auto engine, NewEngine([&](EngineOptions& options) {
                            options.kv_memory_bytes = sequence_bytes_;
                          }));
@@ -231,7 +244,7 @@ Status AnswerChecks::Preempted(std::string& detail) const {
   first.priority = 1;
   std::vector<std::shared_ptr<Answer>> answers;
   QUIRE_ASSIGN_OR_RETURN(answers.emplace_back(), engine->Submit(std::move(first)));
-  answers[0]->Wait(0, lengths_.answer_len / 2);
+  answers[0]->Wait(0, 0);
   for (size_t i = 1; i < prompts_.size(); ++i) {
     QUIRE_ASSIGN_OR_RETURN(answers.emplace_back(),
                            engine->Submit(MakeRequest(i, std::to_string(i))));
@@ -241,11 +254,7 @@ Status AnswerChecks::Preempted(std::string& detail) const {
     QUIRE_RETURN_IF_ERROR(answers[i]->WaitForAll());
     QUIRE_RETURN_IF_ERROR(Compare(*answers[i], i));
   }
-  const EngineStats stats = engine->stats();
-  if (stats.num_preemptions == 0)
-    return Internal("nothing was preempted, so this shows nothing: please report it");
-  detail = fmt::format("{} preemptions in {} bytes", stats.num_preemptions,
-                       GroupDigits(stats.kv_budget_bytes));
+  *stats = engine->stats();
   return Empty(*engine);
 }
 
