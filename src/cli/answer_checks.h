@@ -41,7 +41,6 @@ class AnswerChecks {
   // All prompts at once, with `num_mates` others.
   Status Together(const Change& change, uint32_t num_mates, EngineStats* stats) const;
   Status Preempted(std::string& detail) const;
-  Status RunInTightMemory(EngineStats* stats) const;
 
   const std::shared_ptr<const Model> model_;
   const EngineOptions options_;
