@@ -222,31 +222,37 @@ Status AnswerChecks::Together(const Change& change, uint32_t num_mates, EngineSt
   return Empty(*engine);
 }
 
-// The memory is enough for one. The first is half done when others come that go before it.
+// Step by step, without the engine's thread: the memory is enough for one, and the first has half
+// of its answer when others come that go before it.
 Status AnswerChecks::Preempted(std::string& detail) const {
-  QUIRE_ASSIGN_OR_RETURN(const auto engine, NewEngine([&](EngineOptions& options) {
-                           options.kv_memory_bytes = sequence_bytes_;
-                         }));
-  Request first = MakeRequest(0, "0");
-  first.priority = 1;
+  EngineOptions options = options_;
+  options.kv_memory_bytes = sequence_bytes_;
+  QUIRE_ASSIGN_OR_RETURN(const auto runner, ModelRunner::Create(model_, options));
+  QUIRE_ASSIGN_OR_RETURN(const Tokenizer tokenizer, Tokenizer::Create(model_->vocabulary()));
+  StepLoop loop(runner.get(), &tokenizer);
   std::vector<std::shared_ptr<Answer>> answers;
-  QUIRE_ASSIGN_OR_RETURN(answers.emplace_back(), engine->Submit(std::move(first)));
-  answers[0]->Wait(0, lengths_.answer_len / 2);
-  for (size_t i = 1; i < prompts_.size(); ++i) {
-    QUIRE_ASSIGN_OR_RETURN(answers.emplace_back(),
-                           engine->Submit(MakeRequest(i, std::to_string(i))));
-    QUIRE_RETURN_IF_ERROR(LookAt(*engine, /*at_rest=*/false));
+  const auto add = [&](size_t prompt, int32_t priority) -> Status {
+    Request request = MakeRequest(prompt, std::to_string(prompt));
+    request.priority = priority;
+    QUIRE_RETURN_IF_ERROR(
+        request.sampling.Prepare(static_cast<uint32_t>(model_->shape().num_tokens), {}));
+    answers.push_back(std::make_shared<Answer>(prompt + 1, request, lengths_.answer_len));
+    loop.Add(std::move(request), answers.back(), lengths_.answer_len);
+    return OkStatus();
+  };
+  QUIRE_RETURN_IF_ERROR(add(0, 1));
+  while (loop.has_work()) {
+    loop.Step();
+    QUIRE_RETURN_IF_ERROR(list_.LookAt(loop.cache(), /*at_rest=*/!loop.has_work()));
+    if (answers.size() == 1 && answers[0]->tokens(0).size() >= lengths_.answer_len / 2)
+      for (size_t i = 1; i < prompts_.size(); ++i) QUIRE_RETURN_IF_ERROR(add(i, 0));
   }
-  for (size_t i = 0; i < prompts_.size(); ++i) {
-    QUIRE_RETURN_IF_ERROR(answers[i]->WaitForAll());
-    QUIRE_RETURN_IF_ERROR(Compare(*answers[i], i));
-  }
-  const EngineStats stats = engine->stats();
-  if (stats.num_preemptions == 0)
+  for (size_t i = 0; i < answers.size(); ++i) QUIRE_RETURN_IF_ERROR(Compare(*answers[i], i));
+  if (answers[0]->num_preemptions() == 0)
     return Internal("nothing was preempted, so this shows nothing: please report it");
-  detail = fmt::format("{} preemptions in {} bytes", stats.num_preemptions,
-                       GroupDigits(stats.kv_budget_bytes));
-  return Empty(*engine);
+  detail = fmt::format("{} preemptions in {} bytes", loop.stats().num_preemptions,
+                       GroupDigits(sequence_bytes_));
+  return OkStatus();
 }
 
 }  // namespace quire

@@ -34,23 +34,42 @@ class BatchedBench {
  public:
   BatchedBench(const BatchedFlags& flags, BenchEngine& bench) : flags_(flags), bench_(bench) {}
 
+  // What can be told before anything is computed.
+  Status Check(uint32_t count) const {
+    const EngineOptions& options = bench_.options();
+    if (!options.keeps_prefixes)
+      return InvalidArgument(
+          "--batched needs --prefix-cache on: decoding starts from prompts that are computed "
+          "before");
+    if (count > options.max_seqs)
+      return InvalidArgument("--batched {}: raise --max-seqs, now {}", count, options.max_seqs);
+    for (const PlannedRequest& plan : Plan(count))
+      if (const uint64_t length = uint64_t{plan.prompt_len()} + plan.output_len;
+          length > options.context_len)
+        return InvalidArgument(
+            "{} tokens do not fit the context of {}: lower --prompt-len, --shared-prefix or "
+            "--output-len",
+            length, options.context_len);
+    return OkStatus();
+  }
+
   StatusOr<BatchedSpeed> Measure(uint32_t count) {
     Engine& engine = bench_.engine();
     engine.Ask([](StepLoop& loop) { loop.cache().DropAll(); });
-    WorkloadOptions workload = flags_.workload;
-    workload.num_requests = count;
-    workload.output_len = {workload.output_len.most, workload.output_len.most};
-    std::vector<PlannedRequest> planned = PlanRequests(workload);
-    QUIRE_RETURN_IF_ERROR(Check(planned));
+    std::vector<PlannedRequest> planned = Plan(count);
+    const uint32_t output_len = planned.front().output_len;
+    // Equal prompts are computed once.
+    const bool are_equal = flags_.workload.prompt_len.most == 0;
+    const size_t num_prompts = are_equal ? std::min(count, flags_.workload.num_groups) : count;
 
     BatchedSpeed speed;
     const EngineStats before = engine.stats();
-    QUIRE_ASSIGN_OR_RETURN(speed.prompt_seconds, Run(planned, 0));
+    QUIRE_ASSIGN_OR_RETURN(speed.prompt_seconds, Run(std::span(planned).first(num_prompts), 0));
     const EngineStats between = engine.stats();
     speed.prompt_tokens = between.computed_prompt_tokens - before.computed_prompt_tokens;
     for (uint32_t i = 0; i < count; ++i)
       planned[i].prompt.push_back(OwnPiece((uint64_t{1} << 32) + i, 1));
-    QUIRE_ASSIGN_OR_RETURN(speed.decode_seconds, Run(planned, workload.output_len.most));
+    QUIRE_ASSIGN_OR_RETURN(speed.decode_seconds, Run(planned, output_len));
     const EngineStats after = engine.stats();
     speed.decoded_tokens = after.generated_tokens - between.generated_tokens;
     speed.decode_steps = after.num_steps - between.num_steps;
@@ -59,27 +78,16 @@ class BatchedBench {
       return ResourceExhausted(
           "{} sequences of {} tokens do not stay in the KV memory: raise --kv-memory or use "
           "fewer",
-          count, planned.front().prompt_len() + workload.output_len.most);
+          count, planned.front().prompt_len() + output_len);
     return speed;
   }
 
  private:
-  Status Check(std::span<const PlannedRequest> planned) const {
-    const EngineOptions& options = bench_.options();
-    if (!options.keeps_prefixes)
-      return InvalidArgument(
-          "--batched needs --prefix-cache on: decoding starts from prompts "
-          "that are computed before");
-    if (planned.size() > options.max_seqs)
-      return InvalidArgument("--batched {}: raise --max-seqs, now {}", planned.size(),
-                             options.max_seqs);
-    for (const PlannedRequest& plan : planned)
-      if (uint64_t{plan.prompt_len()} + plan.output_len > options.context_len)
-        return InvalidArgument(
-            "{} tokens do not fit the context of {}: lower --prompt-len, "
-            "--shared-prefix or --output-len",
-            plan.prompt_len() + plan.output_len, options.context_len);
-    return OkStatus();
+  std::vector<PlannedRequest> Plan(uint32_t count) const {
+    WorkloadOptions workload = flags_.workload;
+    workload.num_requests = count;
+    workload.output_len.least = workload.output_len.most;
+    return PlanRequests(workload);
   }
 
   // Seconds until all have ended.
@@ -111,6 +119,7 @@ StatusOr<int> RunBatchedBench(const BatchedFlags& flags) {
   QUIRE_ASSIGN_OR_RETURN(BenchEngine bench, BenchEngine::Load(flags.engine));
   QUIRE_RETURN_IF_ERROR(bench.Restart());
   BatchedBench batched(flags, bench);
+  for (const uint32_t count : flags.counts) QUIRE_RETURN_IF_ERROR(batched.Check(count));
   Json report = {{"schema", 1}};
   report.update(bench.Report());
   report["shared_prefix"] = flags.workload.shared_prefix;

@@ -125,6 +125,9 @@ void Print(const LongPromptResult& result) {
 StatusOr<int> RunLongPromptBench(const LongPromptFlags& flags) {
   if (flags.prompt_len == 0) return InvalidArgument("--prompt-len 0: need at least 1");
   QUIRE_ASSIGN_OR_RETURN(BenchEngine bench, BenchEngine::Load(flags.engine));
+  if (flags.long_prompt > bench.options().context_len)
+    return InvalidArgument("--long-prompt {} does not fit the context of {}", flags.long_prompt,
+                           bench.options().context_len);
   Json report = {{"schema", 1}};
   report.update(bench.Report());
   report["long_prompt"] = flags.long_prompt;

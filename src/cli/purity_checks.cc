@@ -197,10 +197,12 @@ StatusOr<PurityLengths> ChooseLengths(const std::shared_ptr<const Model>& model,
     SecondsOf(*runner, tokens, 32);  // a first pass warms up
     const double in_chunks = SecondsOf(*runner, tokens, 32);
     const double one_by_one = SecondsOf(*runner, std::span(tokens).first(4), 1);
-    for (lengths.page_size = 64; lengths.page_size > 16; lengths.page_size /= 2) {
+    for (const PurityLengths& tried : {PurityLengths{64, 12}, PurityLengths{32, 12},
+                                       PurityLengths{16, 12}, PurityLengths{16, 5}}) {
+      lengths = tried;
       // Of one codec: pages of prompts in chunks, pages token by token, steps of answers.
       const double needed = lengths.page_size * (130 * in_chunks + 3.5 * one_by_one) +
-                            lengths.answer_len * (14 * one_by_one + 40 * in_chunks);
+                            lengths.answer_len * (20 * one_by_one + 40 * in_chunks);
       if (fits(lengths) && needed * static_cast<double>(num_codecs) < seconds) break;
     }
   }

@@ -25,8 +25,9 @@ struct PurityLengths {
   uint32_t prompt_len() const { return 3 * page_size + page_size / 2; }
 };
 
-// The largest pages, 64 at most, with which the checks of `num_codecs` codecs take about `seconds`
-// at the speed that this model has here. kInvalidArgument if its context is too short for any.
+// The largest pages, 64 at most, and the longest answers with which the checks of `num_codecs`
+// codecs take about `seconds` at the speed that this model has here. kInvalidArgument if its
+// context is too short for any.
 //   options.page_size  used whatever it costs if `keeps_page_size`
 StatusOr<PurityLengths> ChooseLengths(const std::shared_ptr<const Model>& model,
                                       const EngineOptions& options, bool keeps_page_size,
