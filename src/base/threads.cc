@@ -135,9 +135,11 @@ void ThreadTeam::WorkerLoop(int worker) {
 }
 
 void ThreadTeam::Barrier() {
-  if (num_active_ == 1) return;
+  // Before arriving: once all others have, worker 0 may begin a job of another number.
+  const int num_active = num_active_;
+  if (num_active == 1) return;
   const int generation = generation_.load(std::memory_order_relaxed);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == num_active_) {
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == num_active) {
     arrived_.store(0, std::memory_order_relaxed);
     next_item_.store(0, std::memory_order_relaxed);
     generation_.store(Next(generation), std::memory_order_release);
