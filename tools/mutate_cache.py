@@ -2,7 +2,7 @@
 """Checks the tests of src/cache: applies one deliberate fault after another to a copy of the tree
 and says which test fails for it. A fault that no test sees is a missing test.
 
-  tools/mutate_cache.py [--work DIR] [--only WORD] [--list]
+  tools/mutate_cache.py [--work DIR] [--only TEXT]... [--from N] [--list]
 
 The copy and its build folder lie in --work (a new folder under the system's temporary one unless
 given; give it to go on with what is built). The tree itself is only read. Exit code 1 if a fault
@@ -75,13 +75,18 @@ def first_failure(work):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--work", type=pathlib.Path)
-    parser.add_argument("--only", default="", help="faults with this word in their text")
+    parser.add_argument("--only", action="append", default=[], metavar="TEXT",
+                        help="faults with this in their line, path or invariants; may be repeated")
     parser.add_argument("--from", dest="first", type=int, default=0, metavar="N",
                         help="leave out the first N of them")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()
-    faults = [f for f in FAULTS if args.only in f"{f.text} {f.path} {' '.join(f.invariants)}"]
+    def is_wanted(fault):
+        line = f"{fault.text} {fault.path} {' '.join(fault.invariants)}"
+        return not args.only or any(text in line for text in args.only)
+
+    faults = [f for f in FAULTS if is_wanted(f)]
     faults = faults[args.first:]
     if args.list:
         for fault in faults:

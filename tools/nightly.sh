@@ -33,6 +33,7 @@ step "release" ./test.sh
 step "address and undefined-behaviour sanitizers" sanitized asan-ubsan
 step "thread sanitizer" sanitized tsan
 step "a million mutated GGUF headers" million_headers
+step "scheduler, 100,000 steps for each of 200 seeds" build/release/src/schedule/schedule_simulator
 step "fuzzers, $fuzz_seconds s each" tools/run_fuzzers.sh "$fuzz_seconds"
 step "comparison of compilers" tools/compare_compilers.sh
 step "lint, clang-tidy on everything" tools/lint.sh --tidy-all

@@ -6,8 +6,9 @@
 // merge_item for each merge item, once its parts are done. attention/plan_progress.h knows when.
 //
 // A page is read once per KV head for the whole query group; in prefill once per item, that is for
-// a tile of up to 192 query rows; where sequences share it, once for the rows of all of them. What
-// lies in a page beyond a sequence's length is never part of a sum: it may hold NaN.
+// a tile of up to 192 query rows; where sequences share it, once for the rows of all of them. A
+// sealed page is decoded each time that it is read. What lies in a page beyond a sequence's length
+// is never part of a sum: it may hold NaN.
 //
 // Reference: attention/reference.h.
 #pragma once

@@ -7,8 +7,7 @@
 //   - each split starts a fresh f32 state (m, d, o): the maximum, the sum of weights, the weighted
 //     sum of values; it takes the split's pages in order and is rescaled once a page;
 //   - the states of the splits merge in position order (FlashInfer's (m, d, o) with base 2), in
-//   sums
-//     that keep what each rounding lost.
+//     sums that keep what each rounding lost.
 //
 // So decode, prefill tiles and any number of threads give the same bits, and the plan is free to
 // choose which rows and keys make an item:
@@ -21,6 +20,10 @@
 //     Each page is read once for all of them. The item leaves states; the rows' own items go on
 //     with them at the page where the run ends, in the middle of a split as well, because a state
 //     is kept as it is while a split is in progress (sums by lane).
+//
+// Where pages are sealed, all rows of an item read each of its pages in the same form: they have
+// positions of one page, or the item is one of a run, whose pages lie before all readers' recent
+// ones [attention.plan.1].
 //
 // Not here: the bytes of q, k, v (kernels.h); who holds pages (cache/). One plan serves all layers
 // of a layer group.
@@ -52,8 +55,7 @@ inline constexpr size_t kMaxWorkspaceFloats = size_t{1} << 24;
 struct AttentionRow {
   uint32_t row = 0;  // of q and out
   uint32_t position = 0;
-  uint64_t first_state =
-      0;  // states of all rows before it: one a split that it sees and query head
+  uint64_t first_state = 0;  // states of all rows before it: one a split and head of its group
 };
 
 // One call of AttentionKernels::run_item: rows [first_row, first_row + num_rows) of rows() over

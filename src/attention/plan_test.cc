@@ -17,6 +17,11 @@ namespace {
 KvView ViewOf(const std::vector<std::byte*>& table) {
   return {.pages = table.data(), .num_pages = static_cast<uint32_t>(table.size())};
 }
+KvView ViewOf(const std::vector<std::byte*>& open, const std::vector<std::byte*>& sealed) {
+  KvView view = ViewOf(open);
+  view.sealed = sealed.data();
+  return view;
+}
 const KvView kNoPages = {.num_pages = 1 << 16};
 
 // Sequences with up to `most_rows` rows whose tables begin as that of an earlier one, for some
@@ -35,9 +40,11 @@ struct RandomSequences {
       rows.push_back({{}, first_row, num_rows, first_position});
       first_row += num_rows;
     }
-    for (uint32_t i = 0; i < num; ++i) rows[i].kv = ViewOf(tables[i]);
+    for (const auto& table : tables)
+      for (auto& form = sealed.emplace_back(table); std::byte * &page : form) page += 32;
+    for (uint32_t i = 0; i < num; ++i) rows[i].kv = ViewOf(tables[i], sealed[i]);
   }
-  std::vector<std::vector<std::byte*>> tables;
+  std::vector<std::vector<std::byte*>> tables, sealed;
   std::vector<SequenceRows> rows;
   uintptr_t next_page = 0;
 };
@@ -45,8 +52,17 @@ struct RandomSequences {
 // What the items of one row and KV head do, in the plan's order.
 using ItemsOfRow = std::vector<uint32_t>;
 
+// The page of the first of an item's positions.
+uint32_t QueryPage(const AttentionPlan& plan, const AttentionItem& item) {
+  uint32_t position = UINT32_MAX;
+  for (const AttentionRow& row : plan.rows().subspan(item.first_row, item.num_rows))
+    position = std::min(position, row.position);
+  return position / plan.shape().layout.page_size;
+}
+
 // Each key that a row sees belongs to exactly one item, which reads it from a page of the row's
-// sequence. An item that begins inside a split goes on where another one ends, and waits for it.
+// sequence, in the form in which the row reads it [attention.plan.1]. An item that begins inside a
+// split goes on where another one ends, and waits for it.
 void CheckRow(const AttentionPlan& plan, const SequenceRows& sequence, uint32_t position,
               const ItemsOfRow& items) {
   const AttentionShape& shape = plan.shape();
@@ -60,12 +76,14 @@ void CheckRow(const AttentionPlan& plan, const SequenceRows& sequence, uint32_t 
       ASSERT_LE(item.end_key, sequence.first_position / page_size * page_size);
     }
     const KvView& kv = plan.sequences()[item.sequence].kv;
+    const uint32_t query_page = QueryPage(plan, item);
     for (uint32_t key = std::max(item.first_key, shape.FirstKey(position));
          key < std::min(item.end_key, position + 1); ++key) {
       ASSERT_EQ(item_of_key[key], AttentionItem::kNone);
       item_of_key[key] = index;
       const uint32_t page = key / shape.layout.page_size;
-      ASSERT_EQ(kv.pages[page], sequence.kv.pages[page]);
+      ASSERT_EQ(shape.PageFor(query_page, page, kv),
+                shape.PageFor(position / shape.layout.page_size, page, sequence.kv));
     }
   }
   for (uint32_t key = shape.FirstKey(position); key <= position; ++key) {
@@ -88,11 +106,16 @@ TEST(AttentionPlan, ItemsCoverEveryKeyOfEveryRowOnce) {
   uint32_t num_runs = 0, num_nested = 0;
   for (int round = 0; round < 150; ++round) {
     SCOPED_TRACE(round);
+    const KvCodec codec = round % 4 < 2 ? KvCodec::kF16 : KvCodec::kKivi4;
     const AttentionShape shape =
         MakeTestShape({.page_size = round % 2 == 0 ? 64u : 48u,
                        .num_kv_heads = 1 + static_cast<uint32_t>(rng()) % 3,
                        .group_size = 1 + static_cast<uint32_t>(rng()) % 9,
-                       .window = round % 3 == 0 ? 1 + static_cast<uint32_t>(rng()) % 3000 : 0});
+                       .k_codec = codec,
+                       .v_codec = codec,
+                       .window = round % 3 == 0 ? 1 + static_cast<uint32_t>(rng()) % 3000 : 0,
+                       .sink_pages = static_cast<uint32_t>(rng()) % 2,
+                       .recent_pages = static_cast<uint32_t>(rng()) % 3});
     const RandomSequences sequences(rng, rng() % 12, round % 5 == 0 ? 200 : 3,
                                     shape.layout.page_size);
     AttentionPlan plan;

@@ -59,6 +59,7 @@ struct Tree {
   void Check() const {
     for (const Status& status : {pool->CheckInvariants(), tree.CheckInvariants()})
       EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(pool->num_failures(), 0u);
   }
   KvShape shape;
   std::unique_ptr<PagePool> pool;
@@ -228,6 +229,7 @@ TEST(PrefixTree, APageThatComesUnderAPinIsPinned) {
   t.tree.Pin(a[1]);
   EXPECT_EQ(t.Add(t.root, Text(4, 1)), a[0]);  // computed again
   EXPECT_EQ(t.Pages(a), "Fw F. ");
+  EXPECT_EQ(t.pool->pinned_bytes(), 3 * kUnit);
   EXPECT_FALSE(t.tree.EvictOne());
   t.tree.Unpin(a[1]);
   t.Evict(1);

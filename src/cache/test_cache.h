@@ -86,6 +86,7 @@ struct TestCache {
   void ExpectSound() const {
     const Status status = cache->CheckInvariants();
     EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(cache->pool().num_failures(), 0u);
   }
 
   std::unique_ptr<KvCache> cache;

@@ -266,6 +266,14 @@ void StepLoop::AbortAll() {
   RemoveEnded();
 }
 
+void StepLoop::PreemptAll() {
+  for (const auto& live : sequences_)
+    if (live->pages.has_value()) {
+      Preempt(*live);
+      --live->scheduled.num_preemptions;  // the scheduler's own stay bounded
+    }
+}
+
 EngineStats StepLoop::stats() const {
   EngineStats stats = counts_;
   const KvCache& cache = runner_->cache();

@@ -63,6 +63,8 @@ class StepLoop {
   void Tick();
   // Ends everything.
   void AbortAll();
+  // All running sequences give their pages back and wait; they go on with the same bits. For tests.
+  void PreemptAll();
 
   EngineStats stats() const;
   KvCache& cache() { return runner_->cache(); }

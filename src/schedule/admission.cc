@@ -81,6 +81,10 @@ class Admitter {
     if (waiting.waiting_since + 1 < draft_.state().step && IsRefused(index)) return true;
     const bool is_alone = draft_.num_running == 0 && num_new_ == 0;
     const bool is_protected = waiting.num_preemptions >= draft_.limits().most_preemptions;
+    if (LeavesSlot(waiting)) return true;
+    if (blocked_ != nullptr &&
+        (waiting.priority != blocked_->priority || HasRunning(waiting.tenant)))
+      return true;
     bool takes_match = !waiting.is_private && cache_.keeps_prefixes();
     const size_t least = LeastBytes(shape_, waiting.most_tokens);
     if (is_protected) {
@@ -97,7 +101,7 @@ class Admitter {
           StepDraft::ComputesBefore(leader, item) && ComputesSamePage(cache_, leader, item))
         return true;  // it starts when it can take over what the leader computes
     const size_t needed = NeededBytes(item);
-    if (HasSlot(waiting) && promised_ + needed + KeptBytes(waiting) <= draft_.bytes_left) {
+    if (HasSlot() && promised_ + needed + KeptBytes(waiting) <= draft_.bytes_left) {
       promised_ += needed;
       if (is_protected) reserved_ += least;
       Add(item);
@@ -107,8 +111,9 @@ class Admitter {
       StartAlone(item);
       return false;
     }
-    PreemptFor(item);
-    return false;
+    if (blocked_ == nullptr) PreemptFor(item);
+    blocked_ = &waiting;
+    return draft_.decision.preempted.empty();
   }
 
   bool HasRunning(TenantId tenant) const {
@@ -117,11 +122,12 @@ class Admitter {
     });
   }
 
-  // The last place is for a tenant that has none.
-  bool HasSlot(const ScheduledSequence& waiting) const {
-    const uint32_t most = draft_.limits().max_running, num = draft_.num_running + num_new_;
-    const bool is_last = num + 1 == most && most > 1 && draft_.state().tenants.size() > 1;
-    return num < most && !(is_last && HasRunning(waiting.tenant));
+  bool HasSlot() const { return draft_.num_running + num_new_ < draft_.limits().max_running; }
+  // Of eight or more, the last place is for a tenant that has none.
+  bool LeavesSlot(const ScheduledSequence& waiting) const {
+    const uint32_t most = draft_.limits().max_running;
+    const bool is_last = draft_.num_running + num_new_ + 1 == most && most >= 8;
+    return is_last && draft_.state().tenants.size() > 1 && HasRunning(waiting.tenant);
   }
 
   // Of the watermark.
@@ -131,11 +137,12 @@ class Admitter {
 
   // For its prompt and one page.
   size_t NeededBytes(const Item& item) const {
-    const uint32_t known = item.num_known();
-    const uint32_t end =
-        std::max(known, std::min(known + shape_.page_size, item.sequence->most_tokens));
+    const uint32_t known = item.num_known(), most = item.sequence->most_tokens;
+    const uint32_t end = std::max(known, std::min(known + shape_.page_size, most));
+    // The first token after the match may need a copy of the match's last page.
+    const uint32_t first = std::max(item.begin, std::min(item.start.length, most - 1)) + 1;
     const size_t bytes = std::max(GrowthBytes(shape_, item.start.length, end),
-                                  FirstStepBytes(shape_, item.start, item.begin + 1));
+                                  FirstStepBytes(shape_, item.start, first));
     return item.start.match_bytes + bytes;
   }
 
@@ -167,7 +174,7 @@ class Admitter {
       if (const Item& other = draft_.items[prompt]; !may_go(other))
         staying += other.is_new ? NeededBytes(other) : draft_.PromisedBytes(other);
     const size_t needed = NeededBytes(item) + KeptBytes(*item.sequence);
-    const bool has_slot = HasSlot(*item.sequence);
+    const bool has_slot = HasSlot();
     if (!draft_.MakeRoom(staying + needed, may_go)) return;
     if (!has_slot && draft_.decision.preempted.empty()) draft_.PreemptLast(may_go);
     draft_.bytes_left -= std::min(draft_.bytes_left, needed);  // it starts in the next step
@@ -180,6 +187,8 @@ class Admitter {
   const KvShape& shape_;
   const size_t budget_;
   uint32_t turn_ = kNobody;
+  // It did not fit: after it only tenants with nothing running start, of the same priority.
+  const ScheduledSequence* blocked_ = nullptr;
   uint32_t num_new_ = 0;
   size_t promised_ = 0;  // to prompts that run or start
   size_t reserved_ = 0;  // full lengths of protected ones

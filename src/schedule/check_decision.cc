@@ -36,7 +36,7 @@ Status CheckDecision(const ScheduleState& state, const ScheduleLimits& limits,
                       sequence.num_preemptions);
     fates[index] = Fate::kPreempted;
   }
-  // Those that are preempted, all of them together, free what they share as well.
+  // At least; what only preempted ones share is free too.
   for (const uint32_t index : decision.preempted)
     left += state.sequences[index].pages->ReleasableBytes();
   for (const Admission& admission : decision.admitted) {
@@ -76,8 +76,8 @@ Status CheckDecision(const ScheduleState& state, const ScheduleLimits& limits,
     if (!has_part[admission.index]) return Internal("[schedule.2] an admission without a part");
   if (num_running - decision.preempted.size() > limits.max_running && !decision.admitted.empty())
     return Internal("[schedule.1] {} sequences run", num_running);
-  if (!state.sequences.empty() && decision.parts.empty() && decision.preempted.empty() &&
-      decision.refused.empty() && cache.pool().pinned_bytes() == 0)
+  if (state.sequences.size() > decision.refused.size() && decision.parts.empty() &&
+      decision.preempted.empty() && cache.pool().pinned_bytes() == 0)
     return Internal("[schedule.3] {} sequences, and nothing is done", state.sequences.size());
   return OkStatus();
 }

@@ -122,6 +122,76 @@ TEST_F(Fairness, ATenantWithOneRequestIsNotStarvedByOneWithAHundred) {
   }
 }
 
+TEST_F(Fairness, ALargeRequestIsNotPassedByAStreamOfSmallOnes) {
+  Start(16, 16);
+  uint64_t large = 0;
+  for (uint32_t i = 0; i < 600 && simulator_->step() < 60 &&
+                       (large == 0 || simulator_->record(large).first_part == 0);
+       ++i) {
+    while (simulator_->num_live() < 10)
+      simulator_->Add({.prompt = Prompt(16, i++), .num_answer = 20});
+    if (simulator_->step() == 10)
+      large = simulator_->Add({.prompt = Prompt(200, 999), .num_answer = 1});
+    RunSteps(1);
+  }
+  // Before its turn in step 64: when those that ran have ended.
+  EXPECT_GT(simulator_->record(large).first_part, 0u);
+  EXPECT_LE(simulator_->step(), 55u);
+  Drain();
+}
+
+// SCH-12: of places too.
+TEST_F(Fairness, TheLastPlaceIsForATenantThatHasNone) {
+  Start(16, 256, {.max_running = 8});
+  for (uint32_t i = 0; i < 12; ++i)
+    simulator_->Add({.prompt = Prompt(40, i), .num_answer = 60, .tenant = 0});
+  const uint64_t other = simulator_->Add({.prompt = Prompt(40, 50), .tenant = 1});
+  RunSteps(2);
+  EXPECT_GT(simulator_->record(other).first_token, 0u);
+  const uint64_t late = simulator_->Add({.prompt = Prompt(40, 51), .tenant = 1});
+  RunSteps(1);
+  EXPECT_GT(simulator_->record(late).first_token, 0u);
+  Drain();
+}
+
+// SCH-12: and of memory.
+TEST_F(Fairness, ATenantWithNothingRunningMayUseTheWatermark) {
+  Start(16, 20, {.watermark_bytes = 4 * PageStride(16 * 8)});
+  for (uint32_t i = 0; i < 6; ++i)
+    simulator_->Add({.prompt = Prompt(40, i), .num_answer = 20, .tenant = 0});
+  RunSteps(4);  // 3 pages each, 15 of 20; the sixth would take 4
+  EXPECT_EQ(simulator_->decision().parts.size(), 5u);
+  const uint64_t other = simulator_->Add({.prompt = Prompt(20, 50), .tenant = 1});
+  RunSteps(1);
+  EXPECT_GT(simulator_->record(other).first_token, 0u);
+  EXPECT_EQ(simulator_->record(6).first_part, 0u);
+  Drain();
+}
+
+TEST_F(Fairness, DecodesUseWhatPromptsLeaveOfTheBudget) {
+  Start(16, 256, {.token_budget = 20});
+  for (uint32_t i = 0; i < 18; ++i) simulator_->Add({.prompt = Prompt(1, i), .num_answer = 60});
+  RunSteps(3);
+  simulator_->Add({.prompt = Prompt(2, 50), .num_answer = 60});
+  RunSteps(1);
+  EXPECT_EQ(simulator_->decision().parts.size(), 19u);
+  Drain();
+}
+
+TEST_F(Fairness, MoreDecodesThanTokensTakeTurnsAndLeaveSomeForPrompts) {
+  Start(16, 256, {.token_budget = 8});
+  std::vector<uint64_t> ids;
+  for (uint32_t i = 0; i < 12; ++i)
+    ids.push_back(simulator_->Add({.prompt = Prompt(8, i), .num_answer = 200}));
+  RunSteps(40);
+  const uint64_t late = simulator_->Add({.prompt = Prompt(8, 50), .num_answer = 1});
+  RunSteps(4);
+  EXPECT_GT(simulator_->record(late).first_token, 0u);
+  RunSteps(40);
+  for (const uint64_t id : ids) EXPECT_GT(simulator_->record(id).last_part, 81u) << id;
+  Drain();
+}
+
 TEST_F(Fairness, TenantsGetTokensByTheirTurnNotByTheirNumberOfRequests) {
   Start(16, 400, {.token_budget = 64, .max_running = 400});
   for (uint32_t i = 0; i < 40; ++i)
@@ -143,6 +213,27 @@ TEST_F(Fairness, PromptsThatBeginAlikeAreComputedOnce) {
   }
   Drain();
   EXPECT_EQ(simulator_->num_computed(), 160u + 9 * 16u);  // 9 whole pages are shared
+}
+
+TEST_F(Fairness, APromptThatEndsWithThePageDoesNotWaitForIt) {
+  Start(16, 64);
+  std::vector<uint64_t> ids;
+  for (uint32_t i = 0; i < 3; ++i)
+    ids.push_back(simulator_->Add({.prompt = Prompt(16, 0), .num_answer = 1}));
+  RunSteps(1);
+  for (const uint64_t id : ids) EXPECT_GT(simulator_->record(id).first_token, 0u);
+  Drain();
+}
+
+TEST_F(Fairness, ARunningPromptWaitsForThePageThatAFirstOneComputes) {
+  Start(16, 64, {.token_budget = 96});
+  std::vector<TokenId> prompt = Prompt(400, 0);
+  simulator_->Add({.prompt = prompt, .num_answer = 1});
+  RunSteps(1);
+  prompt.resize(112);  // one page beyond
+  simulator_->Add({.prompt = prompt, .num_answer = 1, .priority = -1});
+  Drain();
+  EXPECT_EQ(simulator_->num_computed(), 400u);
 }
 
 TEST_F(Fairness, WhenTheOneThatComputesForOthersIsAbortedAnotherGoesOn) {

@@ -10,7 +10,8 @@ namespace {
 
 using Item = StepDraft::Item;
 
-constexpr uint64_t kTurnSteps = 16;  // between two turns of prompts that wait longest for a part
+constexpr uint64_t kTurnSteps = 16;     // between two turns of prompts that wait longest for a part
+constexpr uint32_t kPromptTokens = 16;  // of a step, kept for prompts however many decode
 
 // Items of draft->order: each one token, if its page fits.
 void GiveDecodes(StepDraft* draft) {
@@ -19,10 +20,10 @@ void GiveDecodes(StepDraft* draft) {
   order.clear();
   for (uint32_t i = 0; i < items.size(); ++i)
     if (items[i].is_decode()) order.push_back(i);
-  // Prompts get something of each step, however many decode; decodes take turns then.
+  // If there are more than the budget allows, they take turns.
   const uint32_t budget = draft->limits().token_budget;
   const bool has_prompts = order.size() < draft->state().sequences.size();
-  const uint32_t kept = std::clamp(budget / 4, 1u, draft->cache().shape().page_size);
+  const uint32_t kept = std::clamp(budget / 4, 1u, kPromptTokens);
   const uint32_t most = has_prompts && budget > 1 ? budget - kept : budget;
   if (order.size() > most) {
     std::ranges::nth_element(order, order.begin() + most, {}, [&](uint32_t i) {
@@ -51,6 +52,14 @@ void GiveDecodes(StepDraft* draft) {
   }
 }
 
+// What prompts did not use of the tokens that were kept for them.
+void GiveRest(StepDraft* draft) {
+  for (Item& item : draft->items) {
+    if (draft->tokens_left == 0) return;
+    if (item.is_decode() && !item.is_gone && item.num_tokens() == 0) draft->Give(item, 1);
+  }
+}
+
 // The one that waits longest for a part is first, now and then.
 void GiveTurn(StepDraft* draft) {
   if (draft->state().step % kTurnSteps != 0 || draft->prompts.empty()) return;
@@ -61,12 +70,21 @@ void GiveTurn(StepDraft* draft) {
   draft->items[*std::ranges::min_element(draft->prompts, {}, last)].has_turn = true;
 }
 
+// Another one computes its next page in this step.
 bool IsHeldBack(const StepDraft& draft, const Item& item) {
   if (item.num_tokens() > 0) return false;
-  return std::ranges::any_of(draft.prompts, [&](uint32_t i) {
+  return std::ranges::any_of(draft.leaders, [&](uint32_t i) {
     const Item& leader = draft.items[i];
     return leader.num_tokens() > 0 && ComputesSamePage(draft.cache(), leader, item);
   });
+}
+
+bool GivePrompt(StepDraft* draft, uint32_t index, uint32_t most) {
+  Item& item = draft->items[index];
+  const bool is_first = item.num_tokens() == 0;
+  if (!draft->Give(item, most)) return false;
+  if (is_first) draft->leaders.push_back(index);
+  return true;
 }
 
 void GivePrompts(StepDraft* draft) {
@@ -76,16 +94,17 @@ void GivePrompts(StepDraft* draft) {
   });
   // Half of the tokens to the first in order ...
   const uint32_t rest = draft->tokens_left / 2;
+  draft->leaders.clear();
   for (const uint32_t i : draft->prompts) {
-    Item& item = items[i];
-    if (item.is_gone || IsHeldBack(*draft, item)) continue;
     if (draft->tokens_left <= rest) break;
-    if (draft->Give(item, draft->tokens_left - rest) || item.is_new) continue;
+    const Item& item = items[i];
+    if (item.is_gone || IsHeldBack(*draft, item)) continue;
+    if (GivePrompt(draft, i, draft->tokens_left - rest) || item.is_new) continue;
     const auto may_go = [&](const Item& other) {
       return !other.is_protected && other.sequence->priority > item.sequence->priority;
     };
-    if (draft->MakeRoom(draft->BytesTo(item, item.begin + 1), may_go) && draft->tokens_left > rest)
-      draft->Give(item, draft->tokens_left - rest);
+    if (draft->MakeRoom(draft->BytesTo(item, item.begin + 1), may_go))
+      GivePrompt(draft, i, draft->tokens_left - rest);
   }
   // ... and half to the shortest, so that a short one never waits behind long ones.
   std::ranges::sort(draft->prompts, {}, [&](uint32_t i) {
@@ -94,7 +113,7 @@ void GivePrompts(StepDraft* draft) {
   });
   for (const uint32_t i : draft->prompts) {
     if (draft->tokens_left == 0) break;
-    if (!items[i].is_gone && !IsHeldBack(*draft, items[i])) draft->Give(items[i], UINT32_MAX);
+    if (!items[i].is_gone && !IsHeldBack(*draft, items[i])) GivePrompt(draft, i, UINT32_MAX);
   }
 }
 
@@ -104,7 +123,7 @@ void GivePrompts(StepDraft* draft) {
 void ForceProgress(StepDraft* draft) {
   const auto has_part = [](const Item& item) { return item.num_tokens() > 0; };
   if (draft->num_running == 0 || !draft->decision.preempted.empty() ||
-      !draft->decision.refused.empty() || std::ranges::any_of(draft->items, has_part))
+      std::ranges::any_of(draft->items, has_part))
     return;
   Item* first = nullptr;
   for (Item& item : draft->items)
@@ -144,6 +163,7 @@ const StepDecision& Scheduler::Schedule(const ScheduleState& state, const Schedu
   if (draft->decision.preempted.empty()) Admit(draft);
   GiveTurn(draft);
   GivePrompts(draft);
+  GiveRest(draft);
   ForceProgress(draft);
   Finish(draft);
   return draft->decision;

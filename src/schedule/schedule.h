@@ -18,10 +18,11 @@
 //             the first is gone, the next step has another first.
 //   admission In order, if the prompt and one page fit beside what running prompts still need and
 //             the watermark. A tenant with nothing running may use the watermark. The first that
-//             does not fit holds back the others. If nothing runs, the first always starts.
+//             does not fit holds back the others, but tenants with nothing running. If nothing
+//             runs, the first always starts.
 //   priority  A waiting sequence preempts running ones of lower priority for its room. Every 64th
 //             step the one that has waited longest, at least so long, takes its turn as if it were
-//             of the best priority, so each waiting one starts within 64 x their number.
+//             of the best priority: of n that wait each starts within about 64 n steps.
 //   protected A sequence that was preempted most_preemptions times is never preempted again. It
 //             starts only if all protected ones can reach their full length side by side, so they
 //             never wait for each other, and the rest can be preempted for them.
@@ -43,8 +44,8 @@
 //   [schedule.2] No sequence is preempted that has a part, nor one with most_preemptions (but where
 //                nothing else could go on: forks of a protected one, and one that is alone and has
 //                no room to copy a page that it shares with an ended one: it starts again).
-//   [schedule.3] If any sequence is there and nothing is pinned, some part, preemption or refusal
-//                is.
+//   [schedule.3] If any sequence is there that is not refused, and nothing is pinned, there is a
+//                part or a preemption.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +60,9 @@ namespace quire {
 
 // One token stream, as the scheduler sees it.
 struct ScheduledSequence {
-  uint64_t id = 0;       // for messages; unique
-  uint64_t arrival = 0;  // order of coming: lower came earlier; the same after a preemption
+  uint64_t id = 0;       // for messages
+  uint64_t arrival = 0;  // order of coming: lower came earlier; the same after a preemption, and of
+                         // forks (then the order of ScheduleState::sequences counts)
   TenantId tenant = 0;
   int32_t priority = 0;  // lower runs earlier
   NamespaceId ns = 0;
@@ -91,7 +93,7 @@ struct TenantService {
 };
 
 struct ScheduleState {
-  std::span<const ScheduledSequence> sequences;  // in any order; running and waiting
+  std::span<const ScheduledSequence> sequences;  // in any order, the same in each step
   std::span<const TenantService> tenants;        // [TenantId]; missing ones have served nothing
   const KvCache* cache = nullptr;
   uint64_t step = 1;  // counts up by one each time

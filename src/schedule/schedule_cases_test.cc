@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "cache/kv_need.h"
 #include "schedule/simulator.h"
@@ -161,6 +162,7 @@ TEST(ScheduleCases, TwiceTheDemandOfThePoolKeepsItsSpeedAndPreemptsEachAFewTimes
   uint64_t fitting_preemptions, preemptions;
   const double fitting = tokens_per_time(30 * 12, &fitting_preemptions);
   const double half = tokens_per_time(30 * 5, &preemptions);
+  RecordProperty("part_of_the_speed_that_fits", std::to_string(half / fitting));
   EXPECT_EQ(fitting_preemptions, 0u);
   EXPECT_GT(preemptions, 10u);
   EXPECT_GE(half, 0.6 * fitting);
@@ -214,6 +216,36 @@ TEST(ScheduleCases, ARequestOfTheWholePoolRunsToItsEnd) {
   for (uint32_t i = 0; i < 3; ++i) simulator.Add({.prompt = Prompt(100, i), .num_answer = 29});
   DrainAll(simulator);
   for (uint64_t id = 1; id <= 3; ++id) EXPECT_FALSE(simulator.record(id).is_refused);
+}
+
+// SCH-08: 7 pages and a tail of the last request fill the pool: no room to copy the tail.
+TEST(ScheduleCases, APromptWhoseCachedPagesLeaveNoRoomStartsWithoutThem) {
+  Simulator simulator(Options(16, 8));
+  simulator.Add({.prompt = Prompt(120, 0), .num_answer = 1});
+  RunSteps(simulator, 1);
+  EXPECT_EQ(simulator.cache().pool().num_cached(OpenClass(0)), 8u);
+  std::vector<TokenId> longer = Prompt(120, 0);
+  simulator.Add({.prompt = longer, .num_answer = 5});
+  longer.push_back(5);
+  simulator.Add({.prompt = longer, .num_answer = 5});
+  DrainAll(simulator);
+  EXPECT_EQ(simulator.num_preemptions(), 0u);
+  EXPECT_GE(simulator.num_cold_starts(), 1u);
+}
+
+TEST(ScheduleCases, WithPagesPinnedARequestWaitsAndGoesOnAfter) {
+  Simulator simulator(Options(16, 8));
+  const std::vector<TokenId> kept = Prompt(64, 0);
+  simulator.Add({.prompt = kept, .num_answer = 1});
+  RunSteps(simulator, 1);
+  PinId pin;
+  ASSERT_EQ(simulator.cache().Pin(1, kept, 0, &pin), 64u);
+  const uint64_t id = simulator.Add({.prompt = Prompt(100, 1), .num_answer = 20});
+  RunSteps(simulator, 3);
+  EXPECT_EQ(simulator.record(id).first_token, 0u);
+  ASSERT_TRUE(simulator.cache().Unpin(pin));
+  DrainAll(simulator);
+  EXPECT_GT(simulator.record(id).end_step, 0u);
 }
 
 // SCH-10

@@ -57,6 +57,15 @@ class Load {
         .sequences = sequences_, .tenants = {}, .cache = cache_.get(), .step = ++step_};
     decision_ = &scheduler_.Schedule(state, ScheduleLimits());
   }
+  // Adds waiting ones; Decide() only after that.
+  void Queue(uint32_t num_waiting) {
+    for (uint32_t i = 0; i < num_waiting; ++i)
+      sequences_.push_back({.id = 1'000 + i,
+                            .arrival = 1'000 + i,
+                            .ns = ns_,
+                            .tokens = tokens_[i % tokens_.size()],
+                            .most_tokens = 4'000});
+  }
   void EndAllButOne() {
     pages_.erase(pages_.begin() + 1, pages_.end());
     sequences_.resize(1);
@@ -133,6 +142,16 @@ TEST(ScheduleCost, DoesNotDependOnTheNumberOfCachedPages) {
   Load few(64, 512, 1'000), many(64, 512, 1'000'000);
   const double few_us = StepMicros(few), many_us = StepMicros(many);
   EXPECT_LE(many_us, 2 * few_us) << few_us;
+}
+
+TEST(ScheduleCost, ALongQueueCostsLittleMore) {
+  Load load(256, 512, 0);
+  const double alone_us = LeastMicros(100, [&] { load.Decide(); });
+  load.Queue(10'000);
+  const double queued_us = LeastMicros(100, [&] { load.Decide(); });
+  RecordProperty("us_alone", std::to_string(alone_us));
+  RecordProperty("us_queued", std::to_string(queued_us));
+  EXPECT_LE(queued_us - alone_us, 200);
 }
 
 // CAC-13

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/errors.h"
-#include "cache/kv_need.h"
+#include "schedule/start_need.h"
 
 namespace quire {
 namespace {
@@ -159,6 +159,7 @@ void Simulator::Abort(uint64_t id) {
   records_[id].is_aborted = true;
   records_[id].end_step = step_ + 1;
   tenants_.Leave((*it)->request.tenant);
+  if (Live& live = **it; live.pages && id % 2 == 0) live.pages->End(live.tokens);
   live_.erase(it);
 }
 
@@ -176,7 +177,6 @@ uint64_t Simulator::Fork(uint64_t id) {
   live->slots = parent.slots;
   live->scheduled = parent.scheduled;
   live->scheduled.id = live->id;
-  live->scheduled.arrival = next_arrival_++;
   live->scheduled.num_preemptions = 0;
   live->pages = parent.pages->Fork();
   records_.push_back({.arrival_step = step_ + 1, .last_part = step_});
@@ -234,6 +234,7 @@ Status Simulator::Apply() {
   }
   for (const uint32_t index : decision_->preempted) {
     Live& live = *live_[index];
+    live.pages->End(live.tokens);  // its open page too: it goes on with it if it stays
     live.pages.reset();
     live.scheduled.waiting_since = step_;
     ++live.scheduled.num_preemptions;
@@ -246,12 +247,25 @@ Status Simulator::Apply() {
     Live& live = *live_[admission.index];
     const uint32_t most = live.scheduled.most_tokens;
     PrefixMatch match;
+    const StartNeed need = admission.takes_match
+                               ? NeedWithMatch(*cache_, live.scheduled.ns, live.tokens)
+                               : NeedWithoutMatch(*cache_, live.scheduled.ns);
+    const size_t held = cache_->pool().held_bytes();
     if (live.request.is_private)
       live.pages = cache_->NewPrivateSequence(most);
     else if (admission.takes_match)
       live.pages = cache_->NewSequence(live.scheduled.ns, live.tokens, most, &match);
     else
       live.pages = cache_->NewSequence(live.scheduled.ns, most);
+    if (cache_->pool().held_bytes() - held != need.match_bytes ||
+        live.pages->next_position() != need.begin)
+      return Internal("request {} starts at {} with {} bytes, not at {} with {}", live.id,
+                      live.pages->next_position(), cache_->pool().held_bytes() - held, need.begin,
+                      need.match_bytes);
+    for (uint32_t end = need.begin + 1; end <= live.tokens.size(); ++end)
+      if (live.pages->BytesNeeded(end) != FirstStepBytes(shape_, need, end))
+        return Internal("request {} needs {} bytes to {}, not {}", live.id,
+                        live.pages->BytesNeeded(end), end, FirstStepBytes(shape_, need, end));
     num_cold_starts_ += admission.takes_match ? 0 : 1;
   }
   // All pages are taken before the first token is computed.

@@ -109,7 +109,8 @@ bool StepDraft::HoldsBefore(const Item& a, const Item& b) {
   if (a.is_protected != b.is_protected) return a.is_protected;
   if (a.sequence->priority != b.sequence->priority)
     return a.sequence->priority < b.sequence->priority;
-  return a.sequence->arrival < b.sequence->arrival;
+  if (a.sequence->arrival != b.sequence->arrival) return a.sequence->arrival < b.sequence->arrival;
+  return a.index < b.index;  // forks of one
 }
 
 namespace {

@@ -77,7 +77,7 @@ class StepDraft {
   uint32_t tokens_left = 0;
   size_t bytes_left = 0;
   std::vector<uint32_t> order;  // scratch of schedule.cc
-  std::vector<uint32_t> prompts, candidates;
+  std::vector<uint32_t> prompts, candidates, leaders;
   StepDecision decision;
 
  private:

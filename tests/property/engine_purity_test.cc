@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <string>
+#include <tuple>
 
 #include "base/test_data.h"
 #include "cache/kv_need.h"
@@ -69,7 +71,7 @@ class EnginePurity {
     EngineOptions options = OptionsOf(form_);
     // Threads beyond the cores cost much at barriers: few schedules have them.
     options.num_threads = static_cast<int>(pick({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 4}));
-    options.token_budget = pick({1, 7, 64, 512});
+    options.token_budget = pick({1, 7, 64, 64, 512, 512});
     options.cascade = random() % 2 == 0;
     options.max_seqs = pick({1, 2, 8, 32});
     options.eviction = random() % 2 == 0 ? EvictionPolicyKind::kLru : EvictionPolicyKind::kReuse;
@@ -78,10 +80,11 @@ class EnginePurity {
     if (is_tight) options.kv_memory_bytes = TightBudget(random() % 6);
     const auto engine = LoadEngine(path_, options);
     std::vector<Sent> sent;
-    const uint32_t num_requests = pick({1, 2, 8, 24});
+    const uint32_t num_requests = pick({1, 2, 8, 16});
     for (uint32_t i = 0; i < num_requests; ++i) {
       sent.push_back(Send(*engine, random));
       if (random() % 3 == 0) sent.back().answer->Wait(0, static_cast<uint32_t>(random() % 9));
+      if (random() % 6 == 0) engine->Ask([](StepLoop& loop) { loop.PreemptAll(); });
       if (random() % 12 == 0) engine->Abort(sent[random() % sent.size()].answer);
     }
     for (const Sent& s : sent) Check(s, seed);
@@ -103,6 +106,20 @@ class EnginePurity {
     for (uint32_t length = text.prompt_len; length < text.tokens.size(); ++length)
       for (int repeat = 0; repeat < 2; ++repeat) Check(Send(*engine, 0, length, 2, 1), length);
     EXPECT_GT(engine->stats().matches.matched_tokens, 0u);
+  }
+
+  // Two texts beside each other, preempted after every token.
+  void RunPreemptedAlways() {
+    const auto engine = LoadEngine(path_, OptionsOf(form_));
+    std::vector<Sent> sent;
+    for (const uint32_t text : {0u, 2u})
+      sent.push_back(Send(*engine, text, texts_[text].prompt_len, UINT32_MAX, 1));
+    for (uint32_t seen = 0; !sent[0].answer->ended(0); ++seen) {
+      sent[0].answer->Wait(0, seen);
+      engine->Ask([](StepLoop& loop) { loop.PreemptAll(); });
+    }
+    for (const Sent& s : sent) Check(s, 0);
+    EXPECT_GT(engine->stats().num_preemptions, 20u);
   }
 
   uint64_t num_compared() const { return num_compared_; }
@@ -193,39 +210,57 @@ class EnginePurity {
   uint64_t num_compared_ = 0, num_preemptions_ = 0, num_matched_ = 0;
 };
 
-std::vector<std::string> ModelPaths() {
-  std::vector<std::string> paths = {TestData("models/llama-gqa.gguf"),
-                                    TestData("models/llama-mqa.gguf"),
-                                    TestData("models/llama-gqa.Q4_1.gguf")};
-  for (const char* name : {"qwen3", "gemma3", "q-qwen3-q40", "q-gemma3-iq4nl", "q-llama-q4km"})
-    if (const auto path = SharedData("models/rplus/" + std::string(name) + ".gguf"))
-      paths.push_back(*path);
-  return paths;
+// A model's name and which of kForms.
+using Param = std::tuple<const char*, size_t>;
+
+class EnginePurityOf : public ::testing::TestWithParam<Param> {
+ protected:
+  // Nothing without the shared data.
+  static std::optional<std::string> Path() {
+    const std::string name = std::get<0>(GetParam());
+    if (name.starts_with("llama-gqa") || name == "llama-mqa")
+      return TestData("models/" + name + ".gguf");
+    return SharedData("models/rplus/" + name + ".gguf");
+  }
+  static const Form& FormOf() { return kForms[std::get<1>(GetParam())]; }
+};
+
+// 32 models and forms: 1,024 schedules.
+TEST_P(EnginePurityOf, NoBitDependsOnTheSchedule) {
+  const auto path = Path();
+  if (!path) GTEST_SKIP() << "no shared data on this machine";
+  EnginePurity purity(*path, FormOf(), /*shared=*/40, /*length=*/110);
+  for (uint64_t seed = 0; seed < 32 && !HasFatalFailure(); ++seed) purity.RunSchedule(seed);
+  EXPECT_GT(purity.num_compared(), 2'000u);
+  EXPECT_GT(purity.num_preemptions(), 10u);
+  EXPECT_GT(purity.num_matched(), 2'000u);
 }
 
-// 1,024 schedules where all models are at hand.
-TEST(EnginePurity, NoBitDependsOnTheSchedule) {
-  constexpr uint64_t kSchedules = 32;
-  uint64_t compared = 0, preemptions = 0, matched = 0;
-  for (const std::string& path : ModelPaths())
-    for (const Form& form : kForms) {
-      EnginePurity purity(path, form, /*shared=*/40, /*length=*/110);
-      for (uint64_t seed = 0; seed < kSchedules && !testing::Test::HasFatalFailure(); ++seed)
-        purity.RunSchedule(seed);
-      compared += purity.num_compared();
-      preemptions += purity.num_preemptions();
-      matched += purity.num_matched();
-    }
-  EXPECT_GT(compared, 100'000u);
-  EXPECT_GT(preemptions, 1'000u);
-  EXPECT_GT(matched, 100'000u);
+TEST_P(EnginePurityOf, NoBitDependsOnPreemptionAfterAnyStep) {
+  const auto path = Path();
+  if (!path) GTEST_SKIP() << "no shared data on this machine";
+  EnginePurity(*path, FormOf(), /*shared=*/10, /*length=*/80).RunPreemptedAlways();
 }
 
-TEST(EnginePurity, NoBitDependsOnWhereAHitEnds) {
-  for (const std::string& path : ModelPaths())
-    for (const Form& form : kForms)
-      EnginePurity(path, form, /*shared=*/10, /*length=*/80).RunEveryHit();
+TEST_P(EnginePurityOf, NoBitDependsOnWhereAHitEnds) {
+  const auto path = Path();
+  if (!path) GTEST_SKIP() << "no shared data on this machine";
+  EnginePurity(*path, FormOf(), /*shared=*/10, /*length=*/80).RunEveryHit();
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Rplus, EnginePurityOf,
+    ::testing::Combine(::testing::Values("llama-gqa", "llama-mqa", "llama-gqa.Q4_1", "qwen3",
+                                         "gemma3", "q-qwen3-q40", "q-gemma3-iq4nl", "q-llama-q4km"),
+                       ::testing::Range<size_t>(0, std::size(kForms))),
+    [](const auto& param) {
+      std::string name = std::get<0>(param.param);
+      std::replace_if(
+          name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
+      const Form& form = kForms[std::get<1>(param.param)];
+      return name + (form.activations == ActivationForm::kF32 ? "_f32_" : "_int8_") +
+             std::string(KvCodecName(form.kv_codec));
+    });
 
 }  // namespace
 }  // namespace quire

@@ -77,7 +77,8 @@ void ExpectPure(const Model& model, const Form& form, uint32_t length) {
                                  .page_size = form.page_size,
                                  .num_threads = way.num_threads,
                                  .activations = form.activations,
-                                 .instruction_set = way.set});
+                                 .instruction_set = way.set,
+                                 .max_rows = length});
     TestKv kv = runner.MakeKv(length);
     const auto logits = runner.Compute(kv, tokens, 0, way.chunk);
     const auto bytes = SealedBytes(runner, kv, length);
