@@ -38,8 +38,9 @@ AnswerChecks::AnswerChecks(std::shared_ptr<const Model> model, const EngineOptio
   const uint32_t page = lengths.page_size;
   // The ends of the prompts: inside a page, at its end, one token into the next.
   for (const uint32_t own : {page + page / 2, page, 1u, page / 2})
-    prompts_.push_back(MakePrompt(
-        {{{.row = 0, .length = 2 * page}, OwnPiece(prompts_.size(), own)}}, kSeed, num_tokens));
+    prompts_.push_back(
+        MakePrompt({{{.row = 0, .length = lengths.shared_len()}, OwnPiece(prompts_.size(), own)}},
+                   kSeed, num_tokens));
   for (uint32_t i = 0; i < kNumMates; ++i)
     mates_.push_back(MakePrompt({{OwnPiece(100 + i, 1 + i * page / 3)}}, kSeed, num_tokens));
 }
@@ -49,12 +50,12 @@ void AnswerChecks::Run() {
   if (want_.size() != prompts_.size()) return;  // it failed: nothing to compare with
   list_.Run("the same positions outside the engine",
             [&](std::string&) { return CompareWithPositions(); });
-  const uint32_t page = lengths_.page_size;
+  const uint32_t page = lengths_.page_size, shared = lengths_.shared_len();
   list_.Run("prompt cached whole", [&](std::string& detail) { return CachedWhole(detail); });
   list_.Run("prompt cached up to the end of a page",
-            [&](std::string& detail) { return CachedUpTo(2 * page, detail); });
+            [&](std::string& detail) { return CachedUpTo(shared, detail); });
   list_.Run("prompt cached up to inside a page",
-            [&](std::string& detail) { return CachedUpTo(2 * page + page / 4, detail); });
+            [&](std::string& detail) { return CachedUpTo(shared + page / 4, detail); });
   list_.Run("several choices of one prompt", [&](std::string&) { return Choices(); });
 
   EngineStats with_cascade, without_cascade;

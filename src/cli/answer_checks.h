@@ -47,7 +47,7 @@ class AnswerChecks {
   const PurityLengths lengths_;
   const size_t sequence_bytes_;
   CheckList& list_;
-  std::vector<std::vector<TokenId>> prompts_;  // all begin with the same two pages
+  std::vector<std::vector<TokenId>> prompts_;  // all begin with the same pages
   std::vector<std::vector<TokenId>> mates_;
   std::vector<AnswerBits> want_;  // [prompt]
 };

@@ -80,8 +80,8 @@ class LongPromptBench {
     double all_decode = 0;
     for (const auto& other : others) {
       QUIRE_RETURN_IF_ERROR(other->status(0));
-      const auto count = static_cast<uint32_t>(other->tokens(0).size());
-      if (other->token_seconds(0, count - 1) < first_token)
+      const size_t count = other->tokens(0).size();
+      if (count == 0 || other->finish_reason(0) != FinishReason::kCancelled)
         return ResourceExhausted(
             "those that decode ended ({}) before the first token of the long prompt: lower "
             "--long-prompt or --decoding, or raise --kv-memory or --token-budget",

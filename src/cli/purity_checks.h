@@ -18,11 +18,15 @@
 
 namespace quire {
 
-// What is computed: prompts of up to 3 1/2 pages, and answers.
+// What is computed: prompts that begin with the same pages, and answers.
 struct PurityLengths {
   uint32_t page_size = 64;
   uint32_t answer_len = 12;
-  uint32_t prompt_len() const { return 3 * page_size + page_size / 2; }
+  // At least two pages, and 64 tokens: attention reads no less once for several readers.
+  uint32_t shared_len() const {
+    return page_size < 32 ? 64 / page_size * page_size : 2 * page_size;
+  }
+  uint32_t prompt_len() const { return shared_len() + page_size + page_size / 2; }
 };
 
 // The largest pages, 64 at most, and the longest answers with which the checks of `num_codecs`
