@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/status.h"
@@ -43,7 +44,10 @@ struct KvCacheOptions {
 struct NamespaceKey {
   std::string tenant = {}, salt = {}, adapter = {};
   std::string identity = {};  // of the arithmetic: model, codecs, page size, ... (engine/)
-  auto operator<=>(const NamespaceKey&) const = default;
+  bool operator<(const NamespaceKey& other) const {
+    return std::tie(tenant, salt, adapter, identity) <
+           std::tie(other.tenant, other.salt, other.adapter, other.identity);
+  }
 };
 
 // Of matches, since the start.
