@@ -8,6 +8,7 @@
 
 #include "base/allocation_count.h"
 #include "base/test_data.h"
+#include "engine/test_models.h"
 
 namespace quire {
 namespace {
@@ -209,6 +210,40 @@ TEST(Engine, AFullPoolPreemptsAndChangesNoBit) {
     EXPECT_LE(answers[i]->num_preemptions(), 3u);
   }
   EXPECT_GT(engine->stats().num_preemptions, 0u);
+}
+
+// SCH-07. Token 255 is not a number: only the request that holds it fails.
+TEST(Engine, ANanFailsItsRequestAndNoOther) {
+  auto healthy = LoadSmall();
+  std::vector<Result> alone;
+  for (uint32_t i = 0; i < 3; ++i)
+    alone.push_back(AnswerOf(*healthy, GreedyRequest(Tokens(40 + i, i), 20)));
+
+  const auto loaded = Engine::Load(ModelWithNan("token_embd.weight", 255 * 64), SmallOptions(), {});
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  Engine& engine = **loaded;
+  std::vector<TokenId> bad = Tokens(40, 77);
+  bad[37] = 255;  // in the third page: the two before it are fine
+  std::vector<std::shared_ptr<Answer>> answers;
+  std::shared_ptr<Answer> failed;
+  engine.Ask([&](StepLoop&) {  // all in one step
+    for (uint32_t i = 0; i < 3; ++i)
+      answers.push_back(Submit(engine, GreedyRequest(Tokens(40 + i, i), 20)));
+    failed = Submit(engine, GreedyRequest(bad, 20));
+  });
+  failed->Wait(0, UINT32_MAX);
+  EXPECT_EQ(failed->finish_reason(0), FinishReason::kError);
+  EXPECT_EQ(failed->status(0).code(), StatusCode::kNonFinite);
+  for (uint32_t i = 0; i < 3; ++i) {
+    const Result result = ResultOf(*answers[i]);
+    EXPECT_EQ(result, alone[i]) << i;
+  }
+  engine.Ask([&](StepLoop& loop) {
+    EXPECT_TRUE(loop.cache().CheckInvariants().ok());
+    EXPECT_EQ(loop.cache().pool().held_bytes(), 0u);
+    const auto ns = loop.cache().Namespace({.identity = loop.runner().identity()}).value();
+    EXPECT_LT(loop.cache().Find(ns, bad).num_shared, 37u);  // its page is in no tree
+  });
 }
 
 TEST(Engine, AnAbortFreesAllWithinAStep) {

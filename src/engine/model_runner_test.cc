@@ -3,14 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
-#include <fstream>
-#include <iterator>
-#include <limits>
 
 #include "base/allocation_count.h"
 #include "base/test_data.h"
-#include "model/gguf_file.h"
+#include "engine/test_models.h"
 
 namespace quire {
 namespace {
@@ -131,22 +127,9 @@ TEST(ModelRunner, DecodeAllocatesNothingAfterWarmUp) {
   EXPECT_EQ(AllocationCount(), before);
 }
 
-// A copy of the small model with a NaN in layer 1's feed forward, so that layer 2's K and V are.
-std::string ModelWithNan() {
-  auto file = GgufFile::Open(TestData("models/llama-gqa.gguf"));
-  EXPECT_TRUE(file.ok());
-  const GgufTensor* tensor = file->header().FindTensor("blk.1.ffn_down.weight");
-  std::ifstream input(TestData("models/llama-gqa.gguf"), std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(input), {}};
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  std::memcpy(bytes.data() + tensor->file_offset, &nan, sizeof nan);
-  const std::string path = testing::TempDir() + "/quire-nan.gguf";
-  std::ofstream(path, std::ios::binary) << bytes;
-  return path;
-}
-
+// The NaN is in layer 1's feed forward, so that layer 2's K and V have it.
 TEST(ModelRunner, NanInKOrVFailsTheCallAndNamesTheFirstLayer) {
-  auto engine = ModelRunner::Load(ModelWithNan(), {.num_threads = 2}, {});
+  auto engine = ModelRunner::Load(ModelWithNan("blk.1.ffn_down.weight", 0), {.num_threads = 2}, {});
   ASSERT_TRUE(engine.ok()) << engine.status().message();
   Sequence sequence = (*engine)->NewSequence();
   const Status status = (*engine)->Compute(sequence, Tokens(5)).status();
