@@ -39,19 +39,19 @@ void Engine::Run() {
   for (;;) {
     if (mail_waits_.load(std::memory_order_acquire)) EmptyMailbox();
     if (ends_.load(std::memory_order_acquire)) break;
-    if (loop_.has_work())
-      loop_.Step();
-    else if (!WaitForMail())
+    if (loop_.has_work()) {
+      if (!loop_.Step()) WaitForMail(std::chrono::milliseconds(5));
+    } else if (!WaitForMail(std::chrono::seconds(1))) {
       loop_.Tick();
+    }
   }
   EmptyMailbox();
   loop_.AbortAll();
 }
 
-// While idle: until there is mail, or a second has passed and something may go back to the system.
-bool Engine::WaitForMail() {
+bool Engine::WaitForMail(std::chrono::milliseconds most) {
   std::unique_lock lock(mutex_);
-  return has_mail_.wait_for(lock, std::chrono::seconds(1), [&] { return !mailbox_.empty(); });
+  return has_mail_.wait_for(lock, most, [&] { return !mailbox_.empty(); });
 }
 
 void Engine::Post(std::function<void(StepLoop&)> mail) {

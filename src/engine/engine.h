@@ -10,6 +10,7 @@
 // Cost: a decode step takes no lock (the mailbox has a flag) and allocates nothing after warm-up.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -67,8 +68,8 @@ class Engine {
   void Run();
   void Post(std::function<void(StepLoop&)> mail);
   void EmptyMailbox();
-  // False: it is time to end.
-  bool WaitForMail();
+  // While there is nothing to compute; false: there is no mail.
+  bool WaitForMail(std::chrono::milliseconds most);
   // The most tokens that the answer to this request may have.
   StatusOr<uint32_t> MostTokens(const Request& request) const;
 

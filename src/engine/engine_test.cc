@@ -246,6 +246,27 @@ TEST(Engine, ANanFailsItsRequestAndNoOther) {
   });
 }
 
+// A request that fits the budget, but not beside what is pinned, waits for the pin to go.
+TEST(Engine, ARequestWaitsForPinnedMemory) {
+  EngineOptions options = SmallOptions();
+  auto probe = LoadSmall(options);
+  size_t page = 0;
+  probe->Ask([&](StepLoop& loop) { page = loop.cache().pool().stride(OpenClass(0)); });
+  options.kv_memory_bytes = 8 * page;
+  auto engine = LoadSmall(options);
+  AnswerOf(*engine, GreedyRequest(Tokens(80), 1));
+  PinId pin = 0;
+  engine->Ask([&](StepLoop& loop) {
+    const auto ns = loop.cache().Namespace({.identity = loop.runner().identity()}).value();
+    EXPECT_EQ(loop.cache().Pin(ns, Tokens(80), 0, &pin), 80u);
+  });
+  const auto answer = Submit(*engine, GreedyRequest(Tokens(90, 9), 10));
+  EXPECT_EQ(answer->Wait(0, 0, std::chrono::milliseconds(50)), 0u);
+  EXPECT_FALSE(answer->ended(0));
+  engine->Ask([&](StepLoop& loop) { loop.cache().Unpin(pin); });
+  EXPECT_EQ(ResultOf(*answer).ids.size(), 10u);
+}
+
 TEST(Engine, AnAbortFreesAllWithinAStep) {
   auto engine = LoadSmall();
   std::vector<std::shared_ptr<Answer>> answers;

@@ -14,8 +14,8 @@
 namespace quire {
 namespace {
 
-// Steps in a row that may compute nothing before we take it for a bug of ours.
-constexpr uint32_t kMostEmptySteps = 256;
+// How long steps may do nothing, with nothing pinned, before we take it for a bug of ours.
+constexpr double kMostIdleSeconds = 10;
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -90,7 +90,7 @@ StepLoop::Live StepLoop::MakeLive(std::shared_ptr<SharedRequest> shared, uint32_
   return live;
 }
 
-void StepLoop::Step() {
+bool StepLoop::Step() {
   const auto begin = std::chrono::steady_clock::now();
   const double forward_before = counts_.forward_seconds;
   ++step_;
@@ -112,10 +112,11 @@ void StepLoop::Step() {
   Apply(decision);
   ReserveParts(decision);
   if (!rows_.empty()) RunRows();
-  WatchForStalls(decision);
+  const bool did_something = WatchForStalls(decision);
   RemoveEnded();
   if (const uint32_t now = now_s(); now != last_tick_s_) Tick();
   counts_.schedule_seconds += SecondsSince(begin) - (counts_.forward_seconds - forward_before);
+  return did_something;
 }
 
 void StepLoop::TakeAborts() {
@@ -236,18 +237,23 @@ void StepLoop::CommitRow(size_t row, Live& live, std::span<const float> logits) 
   SampleInto(live, logits);
 }
 
-// A sequence that waits and is never served, or a step without parts, again and again, would be a
-// bug of the scheduler: better an error than a hang.
-void StepLoop::WatchForStalls(const StepDecision& decision) {
-  const bool does_something = !rows_.empty() || !decision.preempted.empty() ||
-                              !decision.admitted.empty() || !decision.refused.empty();
-  num_empty_steps_ = does_something ? 0 : num_empty_steps_ + 1;
-  if (num_empty_steps_ < kMostEmptySteps || sequences_.empty()) return;
-  spdlog::error("bug: {} steps in a row computed nothing; request {} is ended", num_empty_steps_,
+// Sequences that wait and are never served would be a bug of the scheduler, unless pins hold the
+// memory: better an error than a hang.
+bool StepLoop::WatchForStalls(const StepDecision& decision) {
+  if (!rows_.empty() || !decision.preempted.empty() || !decision.admitted.empty() ||
+      !decision.refused.empty() || sequences_.empty()) {
+    idle_since_.reset();
+    return true;
+  }
+  if (!idle_since_.has_value()) idle_since_ = std::chrono::steady_clock::now();
+  const double seconds = SecondsSince(*idle_since_);
+  if (seconds < kMostIdleSeconds || cache().pool().pinned_bytes() > 0) return false;
+  spdlog::error("bug: no step could be made for {:.0f} s; request {} is ended", seconds,
                 sequences_.front()->scheduled.id);
   End(*sequences_.front(), FinishReason::kError,
       Internal("no step could be made for this request: please report it"), /*keeps_pages=*/false);
-  num_empty_steps_ = 0;
+  idle_since_.reset();
+  return false;
 }
 
 void StepLoop::RemoveEnded() {

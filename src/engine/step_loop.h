@@ -57,8 +57,9 @@ class StepLoop {
   void Add(Request request, std::shared_ptr<Answer> answer, uint32_t most_tokens);
 
   bool has_work() const { return !sequences_.empty(); }
-  // One step. Requires: has_work().
-  void Step();
+  // One step; false if there was nothing that it could do (pinned prefixes hold the memory that
+  // somebody waits for): try again a little later. Requires: has_work().
+  bool Step();
   // Once a second or so, also while idle: memory goes back, retained prefixes expire.
   void Tick();
   // Ends everything.
@@ -113,7 +114,7 @@ class StepLoop {
   // Its pages stay in the tree if `keeps_pages`.
   void End(Live& live, FinishReason reason, Status status, bool keeps_pages,
            std::optional<TokenId> stop_token = {});
-  void WatchForStalls(const StepDecision& decision);
+  bool WatchForStalls(const StepDecision& decision);
   void RemoveEnded();
   Live MakeLive(std::shared_ptr<SharedRequest> shared, uint32_t choice) const;
 
@@ -133,7 +134,7 @@ class StepLoop {
   uint64_t step_ = 0;
   uint64_t next_arrival_ = 1;
   uint32_t last_tick_s_ = 0;
-  uint32_t num_empty_steps_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> idle_since_;  // of steps that did nothing
   EngineStats counts_;
 };
 
