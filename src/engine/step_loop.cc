@@ -63,7 +63,7 @@ void StepLoop::Add(Request request, std::shared_ptr<Answer> answer, uint32_t mos
   live->scheduled.waiting_since = step_;
   counts_.prompt_tokens += live->tokens.size();
   ledger_.Arrive(live->scheduled.tenant);
-  if (!status.ok()) End(*live, FinishReason::kError, std::move(status), false);
+  if (!status.ok()) End(*live, FinishReason::kError, status, /*keeps_pages=*/false);
   sequences_.push_back(std::move(live));
 }
 
@@ -222,9 +222,9 @@ void StepLoop::RunRows() {
 
 void StepLoop::CommitRow(size_t row, Live& live, std::span<const float> logits) {
   const uint32_t begin = live.pages->next_position(), end = rows_[row].end;
-  if (Status status = runner_->StatusOf(row); !status.ok()) {
+  if (const Status status = runner_->StatusOf(row); !status.ok()) {
     live.pages->Cancel();
-    return End(live, FinishReason::kError, std::move(status), /*keeps_pages=*/false);
+    return End(live, FinishReason::kError, status, /*keeps_pages=*/false);
   }
   live.pages->Commit(end, live.tokens);
   const auto prompt_len = static_cast<uint32_t>(live.shared->request.prompt.size());

@@ -112,7 +112,7 @@ class StepLoop {
   void ForkChoices(Live& live, std::span<const float> logits);
   void Accept(Live& live, const SampledToken& token, std::span<const float> logits);
   // Its pages stay in the tree if `keeps_pages`.
-  void End(Live& live, FinishReason reason, Status status, bool keeps_pages,
+  void End(Live& live, FinishReason reason, const Status& status, bool keeps_pages,
            std::optional<TokenId> stop_token = {});
   bool WatchForStalls(const StepDecision& decision);
   void RemoveEnded();

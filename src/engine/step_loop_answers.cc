@@ -61,7 +61,7 @@ void StepLoop::Accept(Live& live, const SampledToken& token, std::span<const flo
   End(live, reason, OkStatus(), /*keeps_pages=*/true);
 }
 
-void StepLoop::End(Live& live, FinishReason reason, Status status, bool keeps_pages,
+void StepLoop::End(Live& live, FinishReason reason, const Status& status, bool keeps_pages,
                    std::optional<TokenId> stop_token) {
   QUIRE_CHECK(!live.has_ended);
   live.has_ended = true;
