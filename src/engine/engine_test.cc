@@ -219,7 +219,9 @@ TEST(Engine, ANanFailsItsRequestAndNoOther) {
   for (uint32_t i = 0; i < 3; ++i)
     alone.push_back(AnswerOf(*healthy, GreedyRequest(Tokens(40 + i, i), 20)));
 
-  const auto loaded = Engine::Load(ModelWithNan("token_embd.weight", 255 * 64), SmallOptions(), {});
+  const auto loaded =
+      Engine::Load(ModelWithNan(TestData("models/llama-gqa.gguf"), "token_embd.weight", 255 * 64),
+                   SmallOptions(), {});
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   Engine& engine = **loaded;
   std::vector<TokenId> bad = Tokens(40, 77);

@@ -129,7 +129,9 @@ TEST(ModelRunner, DecodeAllocatesNothingAfterWarmUp) {
 
 // The NaN is in layer 1's feed forward, so that layer 2's K and V have it.
 TEST(ModelRunner, NanInKOrVFailsTheCallAndNamesTheFirstLayer) {
-  auto engine = ModelRunner::Load(ModelWithNan("blk.1.ffn_down.weight", 0), {.num_threads = 2}, {});
+  auto engine =
+      ModelRunner::Load(ModelWithNan(TestData("models/llama-gqa.gguf"), "blk.1.ffn_down.weight", 0),
+                        {.num_threads = 2}, {});
   ASSERT_TRUE(engine.ok()) << engine.status().message();
   Sequence sequence = (*engine)->NewSequence();
   const Status status = (*engine)->Compute(sequence, Tokens(5)).status();

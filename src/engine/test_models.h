@@ -10,14 +10,13 @@
 #include <string>
 
 #include "base/check.h"
-#include "base/test_data.h"
 #include "model/gguf_file.h"
 
 namespace quire {
 
-// The path of a copy of the small model whose tensor `tensor` (f32) has a NaN as its value `index`.
-inline std::string ModelWithNan(const std::string& tensor, size_t index) {
-  const std::string source = TestData("models/llama-gqa.gguf");
+// The path of a copy of the model `source` whose tensor `tensor` (f32) has a NaN as value `index`.
+inline std::string ModelWithNan(const std::string& source, const std::string& tensor,
+                                size_t index) {
   auto file = GgufFile::Open(source);
   QUIRE_CHECK(file.ok());
   const GgufTensor* found = file->header().FindTensor(tensor);
