@@ -112,12 +112,22 @@ class EnginePurity {
   void RunPreemptedAlways() {
     const auto engine = LoadEngine(path_, OptionsOf(form_));
     std::vector<Sent> sent;
-    for (const uint32_t text : {0u, 2u})
-      sent.push_back(Send(*engine, text, texts_[text].prompt_len, UINT32_MAX, 1));
-    for (uint32_t seen = 0; !sent[0].answer->ended(0); ++seen) {
-      sent[0].answer->Wait(0, seen);
-      engine->Ask([](StepLoop& loop) { loop.PreemptAll(); });
-    }
+    engine->Ask([&](StepLoop& loop) {  // step by step, so that no race decides
+      for (const uint32_t text : {0u, 2u}) {
+        const Text& t = texts_[text];
+        Request request{.prompt = {t.tokens.begin(), t.tokens.begin() + t.prompt_len},
+                        .keeps_logits_hashes = true};
+        request.sampling.temperature = 0;
+        request.sampling.ignore_eos = true;
+        const auto most = static_cast<uint32_t>(t.tokens.size()) - t.prompt_len;
+        sent.push_back({std::make_shared<Answer>(text + 1, request, most), text, t.prompt_len});
+        loop.Add(std::move(request), sent.back().answer, most);
+      }
+      while (loop.has_work()) {
+        loop.Step();
+        loop.PreemptAll();
+      }
+    });
     for (const Sent& s : sent) Check(s, 0);
     EXPECT_GT(engine->stats().num_preemptions, 20u);
   }
