@@ -9,7 +9,9 @@
 
 #include "attention/plan_progress.h"
 #include "base/ceilings.h"
+#include "base/median.h"
 #include "base/memory.h"
+#include "base/seconds.h"
 
 namespace quire {
 namespace {
@@ -20,12 +22,7 @@ template <class Job>
 double Seconds(Job&& job) {
   const auto start = std::chrono::steady_clock::now();
   job();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+  return SecondsSince(start);
 }
 
 // One plan with what it needs to run.

@@ -7,6 +7,8 @@
 #include <random>
 
 #include "attention/plan.h"
+#include "base/median.h"
+#include "base/seconds.h"
 
 namespace quire {
 namespace {
@@ -16,11 +18,6 @@ constexpr uint32_t kHeadsInMemory = 4;
 constexpr int64_t kPeakRounds = 20'000;
 // A sample is short, so that some are free of neighbours, and long beside the clock's steps.
 constexpr double kSampleMacs = 2e7;
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 StatusOr<AttentionShape> ShapeOf(const AttentionTest& test) {
   const uint32_t num_kv_heads = test.in_memory ? kHeadsInMemory : 1;
@@ -102,7 +99,7 @@ template <class Job>
 double AttentionMeter::Seconds(Job&& job) {
   const auto start = std::chrono::steady_clock::now();
   team_.Run(job);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return SecondsSince(start);
 }
 
 double AttentionMeter::MacsPerSecond() {

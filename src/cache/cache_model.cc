@@ -1,12 +1,12 @@
 #include "cache/cache_model.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 #include <utility>
 
 #include "base/check.h"
 #include "base/errors.h"
+#include "cache/test_values.h"
 
 namespace quire {
 namespace {
@@ -16,28 +16,13 @@ constexpr uint32_t kMaxLength = 48;
 constexpr uint32_t kMaxLive = 6;
 constexpr size_t kPageBytes = kPageSize * sizeof(uint64_t);
 
-uint64_t Mix(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-
 // [token]: what its slot holds in layer group `group` of namespace `ns`.
-std::vector<uint64_t> Slots(std::span<const TokenId> tokens, uint32_t group, NamespaceId ns) {
-  std::vector<uint64_t> slots;
-  uint64_t hash = Mix(group * 1000 + ns + 1);
-  for (const TokenId token : tokens)
-    slots.push_back(hash = Mix(hash ^ (static_cast<uint64_t>(token) + 1)));
-  return slots;
+std::vector<uint64_t> ValuesOf(std::span<const TokenId> tokens, uint32_t group, NamespaceId ns) {
+  std::vector<uint64_t> values;
+  uint64_t value = StartValue(group, ns);
+  for (const TokenId token : tokens) values.push_back(value = NextValue(value, token));
+  return values;
 }
-
-uint64_t SealOf(const uint64_t* slots) {
-  uint64_t hash = 7;
-  for (uint32_t i = 0; i < kPageSize; ++i) hash = Mix(hash ^ slots[i]);
-  return hash;
-}
-
-uint64_t* SlotsOf(const PageRef& page) { return reinterpret_cast<uint64_t*>(page.address()); }
 
 }  // namespace
 
@@ -60,20 +45,13 @@ std::span<const CacheModelCase> CacheModelCases() {
 }
 
 CacheModel::CacheModel(const CacheModelShape& shape, uint32_t num_pages, uint64_t seed)
-    : random_(seed) {
-  shape_.page_size = kPageSize;
-  const size_t sealed = shape.seals ? sizeof(uint64_t) : 0;
-  if (shape.has_full)
-    shape_.groups.push_back({.window = 0,
-                             .open_page_bytes = kPageBytes,
-                             .sealed_page_bytes = sealed,
-                             .sink_pages = shape.sink_pages,
-                             .recent_pages = shape.recent_pages});
-  if (shape.window > 0)
-    shape_.groups.push_back({.window = shape.window,
-                             .open_page_bytes = kPageBytes,
-                             .sealed_page_bytes = sealed,
-                             .recent_pages = shape.recent_pages});
+    : shape_(MakeTestShape(kPageSize, {.open_page_bytes = kPageBytes,
+                                       .seals = shape.seals,
+                                       .has_full = shape.has_full,
+                                       .window = shape.window,
+                                       .sink_pages = shape.sink_pages,
+                                       .recent_pages = shape.recent_pages})),
+      random_(seed) {
   auto cache = KvCache::Create({.shape = shape_,
                                 .budget_bytes = num_pages * PageStride(kPageBytes),
                                 .policy = shape.policy,
@@ -115,16 +93,9 @@ Status CacheModel::Start() {
 }
 
 void CacheModel::Write(Live& live, uint32_t begin, uint32_t end) {
-  for (uint32_t g = 0; g < shape_.num_groups(); ++g) {
-    const auto slots = Slots(std::span(live.tokens).first(end), g, live.ns);
-    const KvView& view = live.pages.views()[g];
-    for (uint32_t t = begin; t < end; ++t)
-      reinterpret_cast<uint64_t*>(view.pages[t / kPageSize])[t % kPageSize] = slots[t];
-    for (uint32_t page = begin / kPageSize; page < end / kPageSize; ++page)
-      if (shape_.groups[g].Seals(page))
-        *reinterpret_cast<uint64_t*>(view.sealed[page]) =
-            SealOf(reinterpret_cast<uint64_t*>(view.pages[page]));
-  }
+  for (uint32_t g = 0; g < shape_.num_groups(); ++g)
+    WriteValues(shape_, g, live.pages.views()[g],
+                ValuesOf(std::span(live.tokens).first(end), g, live.ns), begin, end);
 }
 
 Status CacheModel::Compute(Live& live) {
@@ -243,17 +214,9 @@ Status CacheModel::Step() {
 Status CacheModel::CheckContents(const Live& live) const {
   const uint32_t length = live.pages.length();
   for (uint32_t g = 0; g < shape_.num_groups(); ++g) {
-    const auto slots = Slots(std::span(live.tokens).first(length), g, live.ns);
+    QUIRE_RETURN_IF_ERROR(CheckValues(shape_, g, live.pages,
+                                      ValuesOf(std::span(live.tokens).first(length), g, live.ns)));
     const PageTable& table = live.pages.table(g);
-    for (uint32_t page = table.first_page(); page < table.num_pages(); ++page) {
-      const uint64_t* want = slots.data() + size_t{page} * kPageSize;
-      const uint32_t count = std::min(kPageSize, length - page * kPageSize);
-      if (const PageRef& open = table.open(page);
-          open && std::memcmp(SlotsOf(open), want, count * sizeof(uint64_t)) != 0)
-        return Internal("page {} of group {} holds other tokens' values", page, g);
-      if (const PageRef& sealed = table.sealed(page); sealed && *SlotsOf(sealed) != SealOf(want))
-        return Internal("sealed page {} of group {} holds other tokens' values", page, g);
-    }
     const uint32_t most =
         shape_.groups[g].window == 0 ? UINT32_MAX : shape_.NumPages(shape_.groups[g].window) + 1;
     if (table.num_pages() - table.first_page() > most)

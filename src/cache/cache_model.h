@@ -1,9 +1,7 @@
 // CacheModel: random operations of all kinds on a tiny KvCache, checked after each one against what
 // plain tokens say. For tests (cache_model_test.cc) and long runs (cache_model_main.cc).
 //
-// K and V of a token are one number here: a hash of its tokens from the start of the prefix, and of
-// the layer group. So a page that reaches the wrong sequence, is written while shared, or is handed
-// out while somebody reads it, shows in its numbers. A sealed page holds a hash of its open form.
+// K and V of a token are one number (cache/test_values.h).
 #pragma once
 
 #include <memory>

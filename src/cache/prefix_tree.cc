@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/errors.h"
+#include "base/fnv.h"
 
 namespace quire {
 namespace {
@@ -25,8 +26,8 @@ uint32_t MaxNodes(const KvShape& shape, const PagePool& pool, uint32_t max_names
 
 // The key of a prefix: FNV-1a by token, on from its parent's key.
 uint64_t KeyOf(uint64_t parent, std::span<const TokenId> tokens) {
-  uint64_t key = parent ^ 0xCBF29CE484222325u;
-  for (const TokenId token : tokens) key = (key ^ static_cast<uint32_t>(token)) * 0x100000001B3u;
+  uint64_t key = parent ^ kFnvStart;
+  for (const TokenId token : tokens) key = FnvStep(key, static_cast<uint32_t>(token));
   return key ^ (key >> 32);
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/errors.h"
+#include "base/seconds.h"
 #include "cli/bench_engine.h"
 #include "cli/latency.h"
 #include "cli/progress_line.h"
@@ -16,10 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct BatchedSpeed {
   uint64_t prompt_tokens = 0, decoded_tokens = 0;  // computed in the first and the second part

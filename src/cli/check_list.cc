@@ -4,6 +4,7 @@
 
 #include "base/errors.h"
 #include "base/message_text.h"
+#include "base/seconds.h"
 
 namespace quire {
 
@@ -12,7 +13,7 @@ void CheckList::Run(const std::string& name,
   const auto start = std::chrono::steady_clock::now();
   CheckResult result{.group = group_, .name = name};
   const Status status = check(result.detail);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = SecondsSince(start);
   result.ok = status.ok();
   if (!result.ok) result.detail = status.message();
   ++num_checks_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/errors.h"
+#include "base/seconds.h"
 #include "cli/bench_engine.h"
 #include "cli/latency.h"
 #include "cli/workload.h"
@@ -45,7 +46,7 @@ class LongPromptBench {
     const auto start = Clock::now();
     QUIRE_ASSIGN_OR_RETURN(const auto others, SubmitAtOnce(bench_.engine(), OtherRequests()));
     for (const auto& other : others) other->Wait(0, kTokensBefore);
-    const double came = std::chrono::duration<double>(Clock::now() - start).count();
+    const double came = SecondsSince(start);
     QUIRE_ASSIGN_OR_RETURN(const auto late, bench_.engine().Submit(LongRequest()));
     QUIRE_RETURN_IF_ERROR(late->WaitForAll());
     for (const auto& other : others) bench_.engine().Abort(other);

@@ -7,6 +7,7 @@
 
 #include "base/errors.h"
 #include "base/instruction_set.h"
+#include "base/seconds.h"
 #include "cache/kv_need.h"
 #include "cli/answer_checks.h"
 #include "cli/position_bits.h"
@@ -176,8 +177,7 @@ double SecondsOf(ModelRunner& runner, std::span<const TokenId> tokens, uint32_t 
   const auto start = std::chrono::steady_clock::now();
   for (size_t i = 0; i < tokens.size(); i += call_len)
     if (!runner.Compute(sequence, tokens.subspan(i, call_len)).ok()) break;
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
-         static_cast<double>(tokens.size());
+  return SecondsSince(start) / static_cast<double>(tokens.size());
 }
 
 }  // namespace

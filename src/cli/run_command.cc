@@ -13,6 +13,7 @@
 
 #include "base/errors.h"
 #include "base/memory.h"
+#include "base/seconds.h"
 #include "cli/command.h"
 #include "cli/conversation.h"
 #include "cli/engine_flags.h"
@@ -109,7 +110,7 @@ class RunCommand {
     QUIRE_ASSIGN_OR_RETURN(conversation_,
                            Conversation::Create(*engine_, std::move(template_source)));
     conversation_->SetSystem(flags_.system);
-    load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    load_seconds_ = SecondsSince(start);
     if (flags_.prompt_ids.has_value()) {
       QUIRE_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, ParseTokenIds(*flags_.prompt_ids));
       return Answer(ids);

@@ -10,6 +10,7 @@
 
 #include "base/errors.h"
 #include "base/message_text.h"
+#include "base/seconds.h"
 #include "cli/batched_bench.h"
 #include "cli/bench_engine.h"
 #include "cli/latency.h"
@@ -23,10 +24,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 StatusOr<std::vector<PlannedRequest>> Plan(const ThroughputFlags& flags) {
   if (flags.trace.empty()) return PlanRequests(flags.workload);

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/fnv.h"
+#include "base/seconds.h"
 
 namespace quire {
 
@@ -30,8 +32,8 @@ std::string_view FinishReasonName(FinishReason reason) {
 }
 
 uint64_t HashOfLogits(std::span<const float> logits) {
-  uint64_t hash = 0xCBF29CE484222325u;
-  for (const float logit : logits) hash = (hash ^ std::bit_cast<uint32_t>(logit)) * 0x100000001B3u;
+  uint64_t hash = kFnvStart;
+  for (const float logit : logits) hash = FnvStep(hash, std::bit_cast<uint32_t>(logit));
   return hash;
 }
 
@@ -102,9 +104,7 @@ double Answer::mean_logprob(uint32_t choice) const {
   return count > 0 ? sum / count : 0;
 }
 
-double Answer::SecondsSinceSubmit() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - submitted_).count();
-}
+double Answer::SecondsSinceSubmit() const { return SecondsSince(submitted_); }
 
 void Answer::Push(uint32_t choice, TokenId id, const Logprobs& logprobs,
                   std::span<const float> logits) {

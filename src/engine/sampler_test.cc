@@ -9,6 +9,8 @@
 #include <random>
 #include <vector>
 
+#include "base/fnv.h"
+
 namespace quire {
 namespace {
 
@@ -358,13 +360,12 @@ TEST(Sampler, ARowThatLeavesTheRequestNothingIsAnError) {
 TEST(Sampler, TheStreamIsTheSameOnEveryMachine) {
   const std::vector<float> logits = RandomLogits(5, 5000, 8);
   Sampler sampler(5000);
-  uint64_t hash = 0xcbf29ce484222325;
+  uint64_t hash = kFnvStart;
   for (const SamplingParams& params :
        {kOff, SamplingParams{.seed = 42}, SamplingParams{.top_k = 0, .top_p = 0.8f, .min_p = 0},
         SamplingParams{.temperature = 2, .top_k = 0, .top_p = 1, .min_p = 0.01f}})
     for (int position = 0; position < 64; ++position)
-      hash = (hash ^ static_cast<uint64_t>(SampleId(sampler, logits, params, position))) *
-             0x100000001b3;
+      hash = FnvStep(hash, static_cast<uint64_t>(SampleId(sampler, logits, params, position)));
   EXPECT_EQ(hash, 3588236888492636521u);
 }
 

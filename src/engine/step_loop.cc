@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/errors.h"
 #include "base/message_text.h"
+#include "base/seconds.h"
 #include "cache/kv_need.h"
 
 namespace quire {
@@ -16,10 +17,6 @@ namespace {
 
 // How long steps may do nothing, with nothing pinned, before we take it for a bug of ours.
 constexpr double kMostIdleSeconds = 10;
-
-double SecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 }  // namespace
 

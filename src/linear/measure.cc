@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/median.h"
 #include "linear/random_matrix.h"
 
 namespace quire {
@@ -20,11 +21,6 @@ double SecondsOf(clockid_t clock) {
   timespec t;
   clock_gettime(clock, &t);
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // Types whose codes need eight bits: AVX2 multiplies them as s16.

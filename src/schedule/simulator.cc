@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/errors.h"
+#include "cache/test_values.h"
 #include "schedule/start_need.h"
 
 namespace quire {
@@ -15,28 +16,10 @@ constexpr uint64_t kMostIdleSteps = 3;  // with requests, without a token comput
 constexpr uint64_t kFreshSteps = 16;
 constexpr uint32_t kVocabulary = 5;
 
-uint64_t Mix(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-
-uint64_t Seed(uint32_t group, TenantId tenant) { return Mix(group * 1000 + tenant + 1); }
-uint64_t Next(uint64_t hash, TokenId token) {
-  return Mix(hash ^ (static_cast<uint64_t>(token) + 1));
-}
 // What is sampled after a token with this value; forks sample other answers.
 TokenId Sampled(uint64_t hash, uint64_t fork) {
-  return static_cast<TokenId>(Mix(hash + fork) % kVocabulary);
+  return static_cast<TokenId>(MixValue(hash + fork) % kVocabulary);
 }
-
-uint64_t SealOf(const uint64_t* slots, uint32_t page_size) {
-  uint64_t hash = 7;
-  for (uint32_t i = 0; i < page_size; ++i) hash = Mix(hash ^ slots[i]);
-  return hash;
-}
-
-uint64_t* SlotsOf(std::byte* page) { return reinterpret_cast<uint64_t*>(page); }
 
 }  // namespace
 
@@ -54,7 +37,8 @@ struct Simulator::Live {
   void Push(TokenId token) {
     tokens.push_back(token);
     for (uint32_t g = 0; g < slots.size(); ++g)
-      slots[g].push_back(Next(slots[g].empty() ? Seed(g, request.tenant) : slots[g].back(), token));
+      slots[g].push_back(
+          NextValue(slots[g].empty() ? StartValue(g, request.tenant) : slots[g].back(), token));
   }
 };
 
@@ -84,18 +68,11 @@ Simulator::Simulator(const SimulatorOptions& options) : options_(options), rando
   // What a page costs of the budget: an open one twice what its sealed form does.
   const size_t page_bytes =
       options.seals ? 2 * PageStride(1) : options.page_size * sizeof(uint64_t);
-  shape_.page_size = options.page_size;
-  const size_t sealed = options.seals ? sizeof(uint64_t) : 0;
-  shape_.groups.push_back({.window = 0,
-                           .open_page_bytes = page_bytes,
-                           .sealed_page_bytes = sealed,
-                           .sink_pages = options.sink_pages,
-                           .recent_pages = options.recent_pages});
-  if (options.window > 0)
-    shape_.groups.push_back({.window = options.window,
-                             .open_page_bytes = page_bytes,
-                             .sealed_page_bytes = sealed,
-                             .recent_pages = options.recent_pages});
+  shape_ = MakeTestShape(options.page_size, {.open_page_bytes = page_bytes,
+                                             .seals = options.seals,
+                                             .window = options.window,
+                                             .sink_pages = options.sink_pages,
+                                             .recent_pages = options.recent_pages});
   auto cache = KvCache::Create({.shape = shape_,
                                 .budget_bytes = options.num_pages * PageStride(page_bytes),
                                 .keeps_prefixes = options.keeps_prefixes,
@@ -287,15 +264,8 @@ Status Simulator::Apply() {
 
 Status Simulator::Compute(Live& live, uint32_t num_tokens) {
   const uint32_t begin = live.pages->next_position(), end = begin + num_tokens;
-  const uint32_t page_size = shape_.page_size;
-  for (uint32_t g = 0; g < shape_.num_groups(); ++g) {
-    const KvView& view = live.pages->views()[g];
-    for (uint32_t t = live.pages->length(); t < end; ++t)
-      SlotsOf(view.pages[t / page_size])[t % page_size] = live.slots[g][t];
-    for (uint32_t page = live.pages->length() / page_size; page < end / page_size; ++page)
-      if (shape_.groups[g].Seals(page))
-        *SlotsOf(view.sealed[page]) = SealOf(SlotsOf(view.pages[page]), page_size);
-  }
+  for (uint32_t g = 0; g < shape_.num_groups(); ++g)
+    WriteValues(shape_, g, live.pages->views()[g], live.slots[g], live.pages->length(), end);
   live.pages->Commit(end, live.tokens);
   Record& record = records_[live.id];
   if (record.first_part == 0) record.first_part = step_;
@@ -360,22 +330,9 @@ Status Simulator::Drain() {
 }
 
 Status Simulator::CheckContents(const Live& live) const {
-  const uint32_t length = live.pages->length(), page_size = shape_.page_size;
-  for (uint32_t g = 0; g < shape_.num_groups(); ++g) {
-    const PageTable& table = live.pages->table(g);
-    for (uint32_t page = table.first_page(); page < table.num_pages(); ++page) {
-      const uint64_t* want = live.slots[g].data() + size_t{page} * page_size;
-      const uint32_t count = std::min(page_size, length - page * page_size);
-      if (const PageRef& open = table.open(page);
-          open && !std::equal(want, want + count, SlotsOf(open.address())))
-        return Internal("request {}: page {} of group {} holds other tokens' values", live.id, page,
-                        g);
-      if (const PageRef& sealed = table.sealed(page);
-          sealed && *SlotsOf(sealed.address()) != SealOf(want, page_size))
-        return Internal("request {}: sealed page {} of group {} holds other tokens' values",
-                        live.id, page, g);
-    }
-  }
+  for (uint32_t g = 0; g < shape_.num_groups(); ++g)
+    if (Status status = CheckValues(shape_, g, *live.pages, live.slots[g]); !status.ok())
+      return status.WithContext("request " + std::to_string(live.id));
   return OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/fnv.h"
 #include "base/test_data.h"
 #include "text/pretokenizer.h"
 #include "text/pretokenizer_patterns.h"
@@ -35,12 +36,12 @@ std::string RandomText(const std::vector<std::string>& common, const std::vector
 std::string Digest(const Pretokenizer& pretokenizer, std::string_view text) {
   auto matcher = Pretokenizer::Matcher::Create();
   EXPECT_TRUE(matcher.ok());
-  uint64_t value = 0xCBF29CE484222325;
+  uint64_t value = kFnvStart;
   uint32_t end = 0;
   const Status status = pretokenizer.Split(text, &*matcher, [&](std::string_view piece) {
     end += static_cast<uint32_t>(piece.size());
     for (int shift = 0; shift < 32; shift += 8) {
-      value = (value ^ (end >> shift & 0xFF)) * 0x100000001B3;
+      value = FnvStep(value, end >> shift & 0xFF);
     }
   });
   EXPECT_TRUE(status.ok()) << status.message();

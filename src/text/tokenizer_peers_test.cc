@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/fnv.h"
 #include "base/test_data.h"
 #include "text/detokenizer.h"
 #include "text/test_gguf.h"
@@ -27,10 +28,10 @@ Tokenizer MustLoad(const std::string& path) {
 }
 
 std::string Digest(const std::vector<TokenId>& ids) {
-  uint64_t value = 0xCBF29CE484222325;
+  uint64_t value = kFnvStart;
   for (const TokenId id : ids) {
     for (int shift = 0; shift < 32; shift += 8)
-      value = (value ^ (id >> shift & 0xFF)) * 0x100000001B3;
+      value = FnvStep(value, static_cast<uint64_t>(id >> shift & 0xFF));
   }
   std::ostringstream hex;
   hex << std::hex << std::setw(16) << std::setfill('0') << value;

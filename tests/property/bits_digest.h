@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/fnv.h"
 #include "base/instruction_set.h"
 
 namespace quire {
@@ -18,8 +19,7 @@ namespace quire {
 class Digest {
  public:
   void Add(uint64_t value) {
-    for (int byte = 0; byte < 8; ++byte)
-      hash_ = (hash_ ^ (value >> (8 * byte) & 0xFF)) * 0x100000001B3u;
+    for (int byte = 0; byte < 8; ++byte) hash_ = FnvStep(hash_, value >> (8 * byte) & 0xFF);
   }
   void Add(float value) { Add(uint64_t{std::bit_cast<uint32_t>(value)}); }
   template <class Values>  // of floats or integers
@@ -34,7 +34,7 @@ class Digest {
   uint64_t value() const { return hash_; }
 
  private:
-  uint64_t hash_ = 0xCBF29CE484222325u;
+  uint64_t hash_ = kFnvStart;
 };
 
 // Uniform in [low, high): not a standard distribution, whose values no standard fixes.

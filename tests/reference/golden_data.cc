@@ -12,6 +12,7 @@
 #include <ostream>
 
 #include "base/check.h"
+#include "base/fnv.h"
 #include "base/test_data.h"
 #include "model/gguf_file.h"
 
@@ -85,8 +86,8 @@ GoldenModel ReadGoldenModel(const Json& root, const Json& json, const std::strin
 
 // splitmix64 of the name's FNV-1a hash and the index: 24 bits of it as a number in [-1, 1).
 float TinyValue(const std::string& name, uint64_t index) {
-  uint64_t hash = 0xCBF29CE484222325u;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
+  uint64_t hash = kFnvStart;
+  for (const char c : name) hash = FnvStep(hash, static_cast<unsigned char>(c));
   uint64_t z = hash + (index + 1) * 0x9E3779B97F4A7C15u;
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
   z = (z ^ z >> 27) * 0x94D049BB133111EBu;
