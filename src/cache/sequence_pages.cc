@@ -200,7 +200,7 @@ void SequencePages::AdoptFrom(NodeId node, uint32_t page, uint32_t group) {
 uint32_t SequencePages::Follow(std::span<const TokenId> tokens) {
   PrefixTree& tree = cache_->tree();
   const KvShape& shape = cache_->shape();
-  const uint32_t page_size = shape.page_size, before = length_;
+  const uint32_t page_size = shape.page_size;
   while (shares_ && length_ == num_shared_ * page_size && tokens.size() > length_ + page_size) {
     const NodeId child = tree.FindChild(node_, tokens.subspan(length_, page_size));
     if (child == kNoNode) break;
@@ -220,7 +220,6 @@ uint32_t SequencePages::Follow(std::span<const TokenId> tokens) {
     ++num_shared_;
     SettleTables();
   }
-  if (length_ != before) RefreshViews();
   return length_;
 }
 

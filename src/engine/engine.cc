@@ -10,6 +10,20 @@
 #include "cache/kv_need.h"
 
 namespace quire {
+namespace {
+
+// The longest that a sequence can become within the context, alone in the whole budget.
+uint32_t LongestAlone(const ModelRunner& runner) {
+  uint32_t longest = 0, too_long = runner.options().context_len + 1;
+  while (too_long - longest > 1) {
+    const uint32_t middle = longest + (too_long - longest) / 2;
+    const bool fits = LeastBytes(runner.cache().shape(), middle) <= runner.kv_budget_bytes();
+    (fits ? longest : too_long) = middle;
+  }
+  return longest;
+}
+
+}  // namespace
 
 StatusOr<std::unique_ptr<Engine>> Engine::Load(
     const std::string& path, const EngineOptions& options,
@@ -26,12 +40,13 @@ StatusOr<std::unique_ptr<Engine>> Engine::Create(std::unique_ptr<ModelRunner> ru
 Engine::Engine(std::unique_ptr<ModelRunner> runner, Tokenizer tokenizer)
     : runner_(std::move(runner)),
       tokenizer_(std::move(tokenizer)),
+      longest_(LongestAlone(*runner_)),
       loop_(runner_.get(), &tokenizer_),
       thread_([this] { Run(); }) {}
 
 Engine::~Engine() {
   ends_.store(true);
-  Post([](StepLoop& loop) { loop.AbortAll(); });
+  Post([](StepLoop&) {});  // wakes it; ~StepLoop ends what runs
   thread_.join();
 }
 
@@ -46,7 +61,6 @@ void Engine::Run() {
     }
   }
   EmptyMailbox();
-  loop_.AbortAll();
 }
 
 bool Engine::WaitForMail(std::chrono::milliseconds most) {
@@ -54,13 +68,15 @@ bool Engine::WaitForMail(std::chrono::milliseconds most) {
   return has_mail_.wait_for(lock, most, [&] { return !mailbox_.empty(); });
 }
 
-void Engine::Post(std::function<void(StepLoop&)> mail) {
+bool Engine::Post(std::function<void(StepLoop&)> mail, bool is_new_request) {
   {
     const std::lock_guard lock(mutex_);
+    if (is_new_request && drains_) return false;
     mailbox_.push_back(std::move(mail));
     mail_waits_.store(true, std::memory_order_release);
   }
   has_mail_.notify_one();
+  return true;
 }
 
 void Engine::EmptyMailbox() {
@@ -91,31 +107,23 @@ EngineStats Engine::stats() {
 StatusOr<uint32_t> Engine::MostTokens(const Request& request) const {
   const auto prompt_len = static_cast<uint32_t>(request.prompt.size());
   const uint32_t context_len = options().context_len;
-  const KvShape& shape = runner_->cache().shape();
-  const size_t budget = kv_budget_bytes();
-  const auto pages_of_budget = [&] { return budget / HeldBytes(shape, shape.page_size); };
   if (request.prompt.size() > context_len)
     return ResourceExhausted("{} tokens do not fit the context of {}: shorten the prompt",
                              request.prompt.size(), context_len);
-  // The longest that a sequence can become, alone in the whole budget.
-  uint32_t longest = 0, too_long = context_len + 1;
-  while (too_long - longest > 1) {
-    const uint32_t middle = longest + (too_long - longest) / 2;
-    (LeastBytes(shape, middle) <= budget ? longest : too_long) = middle;
-  }
   // The last token of an answer is not computed.
   const uint32_t asked = request.max_tokens.value_or(1);
-  const uint64_t needed_len = uint64_t{prompt_len} + (asked > 0 ? asked - 1 : 0);
-  if (std::min<uint64_t>(needed_len, context_len) > longest)
+  const uint64_t asked_len = uint64_t{prompt_len} + (asked > 0 ? asked - 1 : 0);
+  const auto needed_len = static_cast<uint32_t>(std::min<uint64_t>(asked_len, context_len));
+  if (needed_len > longest_) {
+    const KvShape& shape = runner_->cache().shape();
+    const size_t budget = kv_budget_bytes();
     return ResourceExhausted(
         "{} tokens of prompt and answer need {} KV pages, {} bytes; the budget has {} pages, {} "
         "bytes: shorten the prompt, lower max_tokens or raise --kv-memory",
-        needed_len,
-        shape.NumPages(static_cast<uint32_t>(std::min<uint64_t>(needed_len, context_len))),
-        GroupDigits(
-            LeastBytes(shape, static_cast<uint32_t>(std::min<uint64_t>(needed_len, context_len)))),
-        pages_of_budget(), GroupDigits(budget));
-  const uint32_t possible = longest - prompt_len + 1;
+        asked_len, shape.NumPages(needed_len), GroupDigits(LeastBytes(shape, needed_len)),
+        budget / HeldBytes(shape, shape.page_size), GroupDigits(budget));
+  }
+  const uint32_t possible = longest_ - prompt_len + 1;
   return std::min(request.max_tokens.value_or(possible), possible);
 }
 
@@ -138,13 +146,12 @@ StatusOr<std::shared_ptr<Answer>> Engine::Submit(Request request) {
       tokenizer_.has_text() ? tokenizer_.end_of_generation() : std::span<const TokenId>()));
   QUIRE_ASSIGN_OR_RETURN(const uint32_t most_tokens, MostTokens(request));
   auto answer = std::make_shared<Answer>(next_id_.fetch_add(1), request, most_tokens);
-  {
-    const std::lock_guard lock(mutex_);
-    if (drains_)
-      return Status(StatusCode::kCancelled, "the engine drains: it takes no new requests");
-  }
-  Post([request = std::make_shared<Request>(std::move(request)), answer,
-        most_tokens](StepLoop& loop) { loop.Add(std::move(*request), answer, most_tokens); });
+  const bool is_taken =
+      Post([request = std::make_shared<Request>(std::move(request)), answer,
+            most_tokens](StepLoop& loop) { loop.Add(std::move(*request), answer, most_tokens); },
+           /*is_new_request=*/true);
+  if (!is_taken)
+    return Status(StatusCode::kCancelled, "the engine drains: it takes no new requests");
   return answer;
 }
 

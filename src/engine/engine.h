@@ -66,7 +66,8 @@ class Engine {
  private:
   explicit Engine(std::unique_ptr<ModelRunner> runner, Tokenizer tokenizer);
   void Run();
-  void Post(std::function<void(StepLoop&)> mail);
+  // False, and nothing posted, if a new request comes while the engine drains.
+  bool Post(std::function<void(StepLoop&)> mail, bool is_new_request = false);
   void EmptyMailbox();
   // While there is nothing to compute; false: there is no mail.
   bool WaitForMail(std::chrono::milliseconds most);
@@ -75,6 +76,7 @@ class Engine {
 
   std::unique_ptr<ModelRunner> runner_;
   Tokenizer tokenizer_;
+  const uint32_t longest_;  // tokens that a sequence can have computed, alone in the whole budget
   StepLoop loop_;
 
   std::mutex mutex_;  // of the next three

@@ -49,6 +49,16 @@ std::shared_ptr<Answer> Submit(Engine& engine, Request request) {
   return answer.ok() ? std::move(answer).value() : nullptr;
 }
 
+// With a KV memory of so many pages.
+std::unique_ptr<Engine> LoadWithPages(size_t num_pages) {
+  EngineOptions options = SmallOptions();
+  size_t page_bytes = 0;
+  LoadSmall(options)->Ask(
+      [&](StepLoop& loop) { page_bytes = loop.cache().pool().stride(OpenClass(0)); });
+  options.kv_memory_bytes = num_pages * page_bytes;
+  return LoadSmall(options);
+}
+
 struct Result {
   std::vector<TokenId> ids;
   std::vector<double> logprobs;
@@ -134,12 +144,7 @@ TEST(Engine, ChoicesShareThePromptAndEachHasItsOwnAnswer) {
 }
 
 TEST(Engine, ForksOfAPromptLargerThanHalfThePoolAllFinish) {
-  EngineOptions options = SmallOptions();
-  auto probe = LoadSmall(options);
-  size_t page = 0;
-  probe->Ask([&](StepLoop& loop) { page = loop.cache().pool().stride(OpenClass(0)); });
-  options.kv_memory_bytes = 5 * page;
-  auto engine = LoadSmall(options);
+  auto engine = LoadWithPages(5);
   Request request = GreedyRequest(Tokens(40), 20);
   request.sampling.temperature = 1;
   request.num_choices = 8;
@@ -170,12 +175,7 @@ TEST(Engine, RequestsThatArriveTogetherComputeACommonPrefixOnce) {
 
 // SCH-02, SCH-08.
 TEST(Engine, WhatCanNeverFitIsRefusedAtOnceWithTheNumbers) {
-  EngineOptions options = SmallOptions();
-  auto probe = LoadSmall(options);
-  size_t page = 0;
-  probe->Ask([&](StepLoop& loop) { page = loop.cache().pool().stride(OpenClass(0)); });
-  options.kv_memory_bytes = 8 * page;
-  auto engine = LoadSmall(options);
+  auto engine = LoadWithPages(8);
   const Status status = engine->Submit(GreedyRequest(Tokens(129), 1)).status();
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_NE(status.message().find("9 KV pages"), std::string::npos) << status.message();
@@ -193,15 +193,11 @@ TEST(Engine, WhatCanNeverFitIsRefusedAtOnceWithTheNumbers) {
 
 // CAC-03, CAC-12, SCH-04.
 TEST(Engine, AFullPoolPreemptsAndChangesNoBit) {
-  EngineOptions options = SmallOptions();
-  auto probe = LoadSmall(options);
-  size_t page = 0;
-  probe->Ask([&](StepLoop& loop) { page = loop.cache().pool().stride(OpenClass(0)); });
+  auto roomy = LoadSmall();
   std::vector<Result> alone;
   for (uint32_t i = 0; i < 6; ++i)
-    alone.push_back(AnswerOf(*probe, GreedyRequest(Tokens(30, i), 60)));
-  options.kv_memory_bytes = 10 * page;
-  auto engine = LoadSmall(options);
+    alone.push_back(AnswerOf(*roomy, GreedyRequest(Tokens(30, i), 60)));
+  auto engine = LoadWithPages(10);
   std::vector<std::shared_ptr<Answer>> answers;
   for (uint32_t i = 0; i < 6; ++i)
     answers.push_back(Submit(*engine, GreedyRequest(Tokens(30, i), 60)));
@@ -250,12 +246,7 @@ TEST(Engine, ANanFailsItsRequestAndNoOther) {
 
 // A request that fits the budget, but not beside what is pinned, waits for the pin to go.
 TEST(Engine, ARequestWaitsForPinnedMemory) {
-  EngineOptions options = SmallOptions();
-  auto probe = LoadSmall(options);
-  size_t page = 0;
-  probe->Ask([&](StepLoop& loop) { page = loop.cache().pool().stride(OpenClass(0)); });
-  options.kv_memory_bytes = 8 * page;
-  auto engine = LoadSmall(options);
+  auto engine = LoadWithPages(8);
   AnswerOf(*engine, GreedyRequest(Tokens(80), 1));
   PinId pin = 0;
   engine->Ask([&](StepLoop& loop) {

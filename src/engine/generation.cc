@@ -63,7 +63,6 @@ StatusOr<Generation> Generate(Engine& engine, std::span<const TokenId> prompt,
   result.stop_token = answer->stop_token(0);
   result.num_text_ids = stop_text.num_released();
   const PromptReport& report = answer->prompt();
-  result.prompt_len = report.prompt_len;
   result.num_cached = report.num_cached;
   result.match_stop = report.match_stop;
   result.first_token_seconds = report.first_token_seconds;

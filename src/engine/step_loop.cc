@@ -152,26 +152,22 @@ void StepLoop::Preempt(Live& live) {
 
 void StepLoop::Admit(Live& live, bool takes_match) {
   const uint32_t reserved = runner_->reserved_tokens(live.scheduled.most_tokens);
-  if (!live.shared->request.uses_prefixes) {
+  PrefixMatch match;
+  if (!live.shared->request.uses_prefixes)
     live.pages.emplace(cache().NewPrivateSequence(reserved));
-  } else {
-    PrefixMatch match;
-    if (!takes_match)
-      live.pages.emplace(cache().NewSequence(live.shared->ns, reserved));
-    else
-      live.pages.emplace(cache().NewSequence(live.shared->ns, live.tokens, reserved, &match,
-                                             /*counts=*/!live.was_admitted));
-    if (!live.was_admitted) {
-      PromptReport& report = live.shared->answer->mutable_prompt();
-      report.num_cached = live.pages->next_position();
-      report.match_stop = match.stop;
-      report.num_shared = match.num_shared;
-      counts_.cached_prompt_tokens += report.num_cached;
-    }
-  }
-  if (!live.was_admitted)
-    live.shared->answer->mutable_prompt().queue_seconds = live.shared->answer->SecondsSinceSubmit();
+  else if (!takes_match)
+    live.pages.emplace(cache().NewSequence(live.shared->ns, reserved));
+  else
+    live.pages.emplace(cache().NewSequence(live.shared->ns, live.tokens, reserved, &match,
+                                           /*counts=*/!live.was_admitted));
+  if (live.was_admitted) return;
   live.was_admitted = true;
+  PromptReport& report = live.shared->answer->mutable_prompt();
+  report.num_cached = live.pages->next_position();
+  report.match_stop = match.stop;
+  report.num_shared = match.num_shared;
+  report.queue_seconds = live.shared->answer->SecondsSinceSubmit();
+  counts_.cached_prompt_tokens += report.num_cached;
 }
 
 void StepLoop::ReserveParts(const StepDecision& decision) {
