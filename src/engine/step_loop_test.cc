@@ -1,0 +1,118 @@
+// The step loop without its thread: what each step computes, in tests that no race decides.
+#include "engine/step_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/test_data.h"
+
+namespace quire {
+namespace {
+
+std::vector<TokenId> Tokens(size_t count, uint32_t seed = 1) {
+  std::mt19937 random(seed);
+  std::vector<TokenId> tokens(count);
+  for (TokenId& token : tokens) token = static_cast<TokenId>(random() % 250);
+  return tokens;
+}
+
+struct Loop {
+  explicit Loop(EngineOptions options = {}) {
+    options.num_threads = 1;
+    options.page_size = 16;
+    options.kv_memory_bytes = uint64_t{16} << 20;
+    options.fill_with_nan = true;
+    auto loaded = ModelRunner::Load(TestData("models/llama-gqa.gguf"), options, {});
+    QUIRE_CHECK(loaded.ok());
+    runner = std::move(loaded).value();
+    tokenizer.emplace(Tokenizer::Create(runner->model().vocabulary()).value());
+    steps = std::make_unique<StepLoop>(runner.get(), &*tokenizer);
+  }
+
+  std::shared_ptr<Answer> Add(Request request, uint32_t max_tokens) {
+    request.max_tokens = max_tokens;
+    request.sampling.ignore_eos = true;
+    const auto num_tokens = static_cast<uint32_t>(runner->model().shape().num_tokens);
+    QUIRE_CHECK(request.sampling.Prepare(num_tokens, {}).ok());
+    auto answer = std::make_shared<Answer>(next_id++, request, max_tokens);
+    steps->Add(std::move(request), answer, max_tokens);
+    return answer;
+  }
+  // Requires: the answer has one choice.
+  void RunUntilEnd(const Answer& answer) {
+    while (!answer.ended(0)) steps->Step();
+  }
+  EngineStats stats() const { return steps->stats(); }
+
+  std::unique_ptr<ModelRunner> runner;
+  std::optional<Tokenizer> tokenizer;
+  std::unique_ptr<StepLoop> steps;
+  uint64_t next_id = 1;
+};
+
+// The random number of a token is that of its place in the sequence, prompt included.
+TEST(StepLoop, TokensAreSampledAtTheirPosition) {
+  Loop loop;
+  Request request{.prompt = Tokens(20)};
+  request.sampling.temperature = 1.5f;
+  request.sampling.seed = 11;
+  request.num_choices = 2;
+  const auto answer = loop.Add(request, 12);
+  while (loop.steps->has_work()) loop.steps->Step();
+
+  auto plain =
+      ModelRunner::Load(TestData("models/llama-gqa.gguf"), {.num_threads = 1, .page_size = 16}, {});
+  ASSERT_TRUE(plain.ok());
+  Sampler sampler(static_cast<uint32_t>((*plain)->model().shape().num_tokens));
+  for (uint32_t choice = 0; choice < 2; ++choice) {
+    Sequence sequence = (*plain)->NewSequence();
+    auto logits = (*plain)->Compute(sequence, request.prompt);
+    for (uint32_t i = 0; i < 12; ++i) {
+      ASSERT_TRUE(logits.ok());
+      const auto token = sampler.Sample(logits.value(), request.sampling, SamplerState(),
+                                        /*position=*/20 + i, choice);
+      ASSERT_EQ(answer->tokens(choice)[i], token->id) << "choice " << choice << ", token " << i;
+      logits = (*plain)->Compute(sequence, {&token->id, 1});
+    }
+  }
+}
+
+// A sequence that computes a prompt already takes over the pages of one that has overtaken it.
+TEST(StepLoop, ARunningPromptFollowsAnother) {
+  Loop loop({.token_budget = 32});
+  auto first = Tokens(400), second = Tokens(400);
+  second[320] = (second[320] + 1) % 250;  // 20 pages in common
+  const auto slow = loop.Add({.prompt = first, .priority = 1}, 1);
+  for (int i = 0; i < 3; ++i) loop.steps->Step();
+  const auto quick = loop.Add({.prompt = second, .priority = 0}, 1);
+  loop.RunUntilEnd(*slow);
+  loop.RunUntilEnd(*quick);
+  EXPECT_EQ(loop.stats().computed_prompt_tokens, 320u + 80 + 80);
+}
+
+// What is computed of a page that is not full is found again after a preemption.
+TEST(StepLoop, APreemptedSequenceKeepsItsOpenPage) {
+  Loop loop;
+  const auto answer = loop.Add({.prompt = Tokens(40)}, 5);
+  while (answer->tokens(0).empty()) loop.steps->Step();
+  loop.steps->PreemptAll();
+  loop.RunUntilEnd(*answer);
+  EXPECT_EQ(answer->num_preemptions(), 1u);
+  EXPECT_EQ(loop.stats().computed_prompt_tokens, 40u);
+}
+
+// SCH-12: who has been served less is next, though the others came first.
+TEST(StepLoop, TenantsTakeTurnsByWhatTheyGot) {
+  Loop loop({.max_seqs = 1});
+  std::vector<std::shared_ptr<Answer>> many;
+  for (uint32_t i = 0; i < 4; ++i)
+    many.push_back(loop.Add({.prompt = Tokens(60, 10 + i), .tenant = "a"}, 10));
+  const auto one = loop.Add({.prompt = Tokens(20, 99), .tenant = "b"}, 3);
+  loop.RunUntilEnd(*one);
+  EXPECT_TRUE(many[0]->ended(0));
+  EXPECT_FALSE(many[1]->ended(0));
+}
+
+}  // namespace
+}  // namespace quire
