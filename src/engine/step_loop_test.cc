@@ -91,6 +91,25 @@ TEST(StepLoop, ARunningPromptFollowsAnother) {
   EXPECT_EQ(loop.stats().computed_prompt_tokens, 320u + 80 + 80);
 }
 
+// PFX-19: the last token of a prompt that is cached whole is computed, and its page is not written:
+// a mark in its slot stays.
+TEST(StepLoop, ACachedPromptsLastTokenWritesNoSharedPage) {
+  Loop loop;
+  const auto prompt = Tokens(32);
+  loop.RunUntilEnd(*loop.Add({.prompt = prompt}, 0));
+  KvCache& cache = loop.runner->cache();
+  const auto ns = cache.Namespace({.identity = loop.runner->identity()}).value();
+  const PrefixMatch match = cache.Find(ns, prompt);
+  ASSERT_EQ(match.length, 32u);
+  auto* keys = reinterpret_cast<uint16_t*>(cache.tree().Use(match.node, OpenClass(0)).address());
+  constexpr uint16_t kMark = 0x3C00;  // 1.0 in the first channel of the page's last token
+  keys[15] = kMark;
+  const auto answer = loop.Add({.prompt = prompt}, 1);
+  loop.RunUntilEnd(*answer);
+  EXPECT_EQ(answer->prompt().num_cached, 31u);
+  EXPECT_EQ(keys[15], kMark);
+}
+
 // What is computed of a page that is not full is found again after a preemption.
 TEST(StepLoop, APreemptedSequenceKeepsItsOpenPage) {
   Loop loop;
