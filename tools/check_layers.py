@@ -30,7 +30,8 @@ LAYERS = {
     "text": "base",
     "model": "base codec attention linear text",
     "engine": "base codec attention linear cache schedule text model",
-    "cli": "base codec attention linear cache schedule text model engine",
+    "server": "base codec cache text model engine",
+    "cli": "base codec attention linear cache schedule text model engine server",
 }
 LAYERS = {layer: set(below.split()) for layer, below in LAYERS.items()}
 

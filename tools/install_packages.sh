@@ -16,7 +16,7 @@ packages_of() {
   case "$1" in
     build)
       echo g++ cmake ninja-build pkg-config libhwy-dev libpcre2-dev nlohmann-json3-dev \
-        libcli11-dev libfmt-dev libspdlog-dev ;;
+        libcli11-dev libfmt-dev libspdlog-dev libboost-dev libssl-dev prometheus-cpp-dev ;;
     fetch)
       echo ca-certificates
       command -v python3 >/dev/null || echo python3
