@@ -33,7 +33,11 @@ std::string WriteKeyFile(const std::string& text) {
 }
 
 HttpRequest Get(std::vector<std::string> segments, HttpFields fields = {}) {
-  return {.method = "GET", .segments = std::move(segments), .fields = std::move(fields)};
+  HttpRequest request;
+  request.method = "GET";
+  request.segments = std::move(segments);
+  request.fields = std::move(fields);
+  return request;
 }
 
 HttpFields Bearer(const std::string& key) { return {{"authorization", "Bearer " + key}}; }
@@ -183,12 +187,12 @@ TEST(Access, AForeignHostIsRefusedOnLoopback) {
 
 // SEC-06: no CORS unless asked for, and then for those origins only.
 TEST(Access, PagesOfOtherOriginsGetNothing) {
-  HttpRequest preflight{.method = "OPTIONS",
-                        .segments = {"v1", "chat", "completions"},
-                        .fields = {{"host", "localhost"},
-                                   {"origin", "http://evil.example"},
-                                   {"access-control-request-method", "POST"},
-                                   {"access-control-request-headers", "authorization,x-a"}}};
+  HttpRequest preflight =
+      Get({"v1", "chat", "completions"}, {{"host", "localhost"},
+                                          {"origin", "http://evil.example"},
+                                          {"access-control-request-method", "POST"},
+                                          {"access-control-request-headers", "authorization,x-a"}});
+  preflight.method = "OPTIONS";
   HttpFields fields;
   Make({}).AddCorsFields(preflight, &fields);
   EXPECT_TRUE(fields.empty());
