@@ -68,7 +68,7 @@ class Access {
   size_t num_keys() const { return keys_.size(); }
   // Each tenant once, "default" too if a key or the lack of keys gives it.
   const std::vector<TenantRule>& tenants() const { return tenants_; }
-  // What the start banner should warn of: keys on the command line, open addresses. One a line.
+  // What the start banner should warn of: an open address, pages of any origin. One a line.
   std::vector<std::string> Warnings() const;
 
  private:
