@@ -41,7 +41,7 @@ std::shared_ptr<Answer> Submit(Engine& engine, size_t prompt_len, uint32_t max_t
   return std::move(answer).value();
 }
 
-void Run(Engine& engine, Metrics& metrics, size_t prompt_len, uint32_t max_tokens) {
+void Complete(Engine& engine, Metrics& metrics, size_t prompt_len, uint32_t max_tokens) {
   const auto answer = Submit(engine, prompt_len, max_tokens);
   ASSERT_TRUE(answer->WaitForAll().ok());
   metrics.ObserveEnd(EndedRequestOf(*answer, max_tokens));
@@ -127,7 +127,7 @@ std::string FamilyOf(const MetricText& text, const std::string& name) {
 TEST(Metrics, NamesTypesAndLabelsAreThePromisedOnes) {
   auto engine = LoadSmall();
   Metrics metrics(Options());
-  Run(*engine, metrics, 40, 4);
+  Complete(*engine, metrics, 40, 4);
   metrics.ObserveHttp("POST", 200, "/v1/completions", 0.1);
   metrics.CountRejection("queue_full");
   const MetricText text = Scrape(metrics, engine.get());
@@ -210,14 +210,14 @@ TEST(Metrics, SumsHoldAtEachScrape) {
 TEST(Metrics, HitsAreCountersInTokens) {  // API-16
   auto engine = LoadSmall();
   Metrics metrics(Options());
-  Run(*engine, metrics, 321, 1);
-  Run(*engine, metrics, 321, 1);
+  Complete(*engine, metrics, 321, 1);
+  Complete(*engine, metrics, 321, 1);
   MetricText text = Scrape(metrics, engine.get());
   EXPECT_EQ(*text.Sum("vllm:prefix_cache_queries_total"), 642);
   EXPECT_EQ(*text.Sum("vllm:prefix_cache_hits_total"), 320);
   EXPECT_EQ(*text.Sum("vllm:gpu_prefix_cache_hits_total"), 320);
   EXPECT_EQ(*text.Sum("vllm:prompt_tokens_cached_total"), 320);
-  Run(*engine, metrics, 9, 1);  // no hit: nothing falls
+  Complete(*engine, metrics, 9, 1);  // no hit: nothing falls
   text = Scrape(metrics, engine.get());
   EXPECT_EQ(*text.Sum("vllm:prefix_cache_queries_total"), 651);
   EXPECT_EQ(*text.Sum("vllm:prefix_cache_hits_total"), 320);
