@@ -1,6 +1,6 @@
-// Client: who sent a request, as its key says. Nothing in it comes from the request's body.
+// Client: who sent a request, as its key says. Never as its body says.
 //
-// Threading: a plain value.
+// Threading: plain values.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 namespace quire {
 
 struct Client {
-  std::string key_name;         // for logs; empty without keys
-  std::string tenant;           // whose prefixes it shares
-  bool is_admin = false;        // sees all tenants, resets the cache
-  bool may_prioritise = false;  // may ask for a priority below 0
+  std::string key_name;            // for logs; empty: no key was needed
+  std::string tenant = "default";  // owns pages, shares and limits
+  bool is_admin = false;           // sees and changes what other tenants have
+  bool may_prioritise = false;     // priority below 0
 };
 
 }  // namespace quire
