@@ -31,6 +31,20 @@ std::string_view FinishReasonName(FinishReason reason) {
   return "?";
 }
 
+std::string_view AnswerPhaseName(AnswerPhase phase) {
+  switch (phase) {
+    case AnswerPhase::kQueued:
+      return "queued";
+    case AnswerPhase::kPrefill:
+      return "prefill";
+    case AnswerPhase::kDecode:
+      return "decode";
+    case AnswerPhase::kEnded:
+      return "ended";
+  }
+  return "?";
+}
+
 uint64_t HashOfLogits(std::span<const float> logits) {
   uint64_t hash = kFnvStart;
   for (const float logit : logits) hash = FnvStep(hash, std::bit_cast<uint32_t>(logit));
@@ -38,7 +52,7 @@ uint64_t HashOfLogits(std::span<const float> logits) {
 }
 
 Answer::Answer(uint64_t id, const Request& request, uint32_t most_tokens)
-    : id_(id), submitted_(std::chrono::steady_clock::now()) {
+    : id_(id), submitted_(std::chrono::steady_clock::now()), on_news_(request.on_news) {
   prompt_.prompt_len = static_cast<uint32_t>(request.prompt.size());
   for (uint32_t i = 0; i < request.num_choices; ++i) {
     Choice& choice = choices_.emplace_back();
@@ -102,6 +116,12 @@ double Answer::mean_logprob(uint32_t choice) const {
   double sum = 0;
   for (uint32_t i = 0; i < count; ++i) sum += logprobs(choice, i).sampled;
   return count > 0 ? sum / count : 0;
+}
+
+void Answer::Notify() {
+  has_news_ = false;
+  news_.Raise();
+  if (on_news_) on_news_();
 }
 
 double Answer::SecondsSinceSubmit() const { return SecondsSince(submitted_); }

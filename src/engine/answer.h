@@ -13,9 +13,12 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <utility>
 
 #include "base/ids.h"
 #include "base/lazy_array.h"
@@ -33,9 +36,19 @@ struct PromptReport {
   uint32_t num_cached = 0;  // its tokens that were not computed, at the first start
   MatchStop match_stop = MatchStop::kNamespace;
   uint32_t num_shared = 0;         // its tokens that the cache had, usable or not
+  uint32_t num_inserted = 0;       // its tokens that it brought into the cache, in whole pages
   double queue_seconds = 0;        // from Submit until it started
   double first_token_seconds = 0;  // from Submit until the first token
 };
+
+// How far a request has come. It does not fall back when a sequence of it is preempted.
+enum class AnswerPhase {
+  kQueued,   // never started
+  kPrefill,  // no token yet
+  kDecode,
+  kEnded,  // all choices
+};
+std::string_view AnswerPhaseName(AnswerPhase phase);  // "queued", "prefill", "decode", "ended"
 
 // FNV-1a over the bits of a row of logits, float by float.
 uint64_t HashOfLogits(std::span<const float> logits);
@@ -63,6 +76,11 @@ class Answer {
   // Requires keeps_logits_hashes; of the logits that token i was sampled from.
   uint64_t logits_hash(uint32_t choice, uint32_t i) const;
   bool ended(uint32_t choice) const;
+  AnswerPhase phase() const { return phase_.load(std::memory_order_acquire); }
+  // Tokens of the prompt whose KV is there: now while phase() is kPrefill, all of them after that.
+  uint32_t num_prompt_computed() const {
+    return num_prompt_computed_.load(std::memory_order_relaxed);
+  }
 
   // The rest requires that the choice has ended.
   FinishReason finish_reason(uint32_t choice) const { return choices_[choice].finish_reason; }
@@ -85,7 +103,13 @@ class Answer {
   void Finish(uint32_t choice, FinishReason reason, Status status,
               std::optional<TokenId> stop_token = {});
   void CountPreemption() { num_preemptions_.fetch_add(1, std::memory_order_relaxed); }
-  void Notify() { news_.Raise(); }  // after the pushes of a step
+  void SetPhase(AnswerPhase phase) { phase_.store(phase, std::memory_order_release); }
+  void SetPromptComputed(uint32_t num_tokens) {
+    num_prompt_computed_.store(num_tokens, std::memory_order_relaxed);
+  }
+  // False: it was marked already, and Notify is still to come.
+  bool MarkNews() { return !std::exchange(has_news_, true); }
+  void Notify();  // once a step, after its pushes
   double SecondsSinceSubmit() const;
 
  private:
@@ -106,7 +130,11 @@ class Answer {
   std::deque<Choice> choices_;
   PromptReport prompt_;
   std::atomic<uint32_t> num_preemptions_{0};
+  std::atomic<AnswerPhase> phase_{AnswerPhase::kQueued};
+  std::atomic<uint32_t> num_prompt_computed_{0};
   std::atomic<bool> aborted_{false};
+  bool has_news_ = false;  // engine side
+  const std::function<void()> on_news_;
   WakeWord news_;
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,11 @@ struct Request {
   // A hash of the bits of the logits that each token was sampled from: Answer::logits_hash. For
   // tests and for `quire verify`.
   bool keeps_logits_hashes = false;
+  std::string label = {};  // for lists of requests, such as a client's id of it
+  // Called on the engine thread at most once a step: after a step that computed a part of the
+  // prompt, sampled tokens of any choice, or ended one. Must neither block nor allocate, and not
+  // own the Answer, which keeps it.
+  std::function<void()> on_news = {};
 };
 
 enum class FinishReason {

@@ -20,9 +20,10 @@ constexpr double kMostIdleSeconds = 10;
 
 }  // namespace
 
-StepLoop::StepLoop(ModelRunner* runner, const Tokenizer* tokenizer)
+StepLoop::StepLoop(ModelRunner* runner, const Tokenizer* tokenizer, QueueLimit* queue)
     : runner_(runner),
       tokenizer_(tokenizer),
+      queue_(queue),
       start_(std::chrono::steady_clock::now()),
       sampler_(static_cast<uint32_t>(runner->model().shape().num_tokens)),
       chunks_({.target_ms = static_cast<double>(runner->options().target_itl_ms),
@@ -110,6 +111,7 @@ bool StepLoop::Step() {
   ReserveParts(decision);
   if (!rows_.empty()) RunRows();
   const bool did_something = WatchForStalls(decision);
+  TellNews();
   RemoveEnded();
   if (const uint32_t now = now_s(); now != last_tick_s_) Tick();
   counts_.schedule_seconds += SecondsSince(begin) - (counts_.forward_seconds - forward_before);
@@ -120,6 +122,7 @@ void StepLoop::TakeAborts() {
   for (const auto& live : sequences_)
     if (!live->has_ended && live->shared->answer->aborted())
       End(*live, FinishReason::kCancelled, OkStatus(), /*keeps_pages=*/true);
+  TellNews();
   RemoveEnded();
 }
 
@@ -148,6 +151,8 @@ void StepLoop::Preempt(Live& live) {
   live.scheduled.waiting_since = step_;
   ++counts_.num_preemptions;
   live.shared->answer->CountPreemption();
+  if (live.shared->answer->phase() == AnswerPhase::kPrefill)
+    live.shared->answer->SetPromptComputed(0);
 }
 
 void StepLoop::Admit(Live& live, bool takes_match) {
@@ -160,13 +165,18 @@ void StepLoop::Admit(Live& live, bool takes_match) {
   else
     live.pages.emplace(cache().NewSequence(live.shared->ns, live.tokens, reserved, &match,
                                            /*counts=*/!live.was_admitted));
+  Answer& answer = *live.shared->answer;
+  if (answer.phase() <= AnswerPhase::kPrefill)
+    answer.SetPromptComputed(live.pages->next_position());
   if (live.was_admitted) return;
   live.was_admitted = true;
-  PromptReport& report = live.shared->answer->mutable_prompt();
+  LeaveQueue(*live.shared);
+  answer.SetPhase(AnswerPhase::kPrefill);
+  PromptReport& report = answer.mutable_prompt();
   report.num_cached = live.pages->next_position();
   report.match_stop = match.stop;
   report.num_shared = match.num_shared;
-  report.queue_seconds = live.shared->answer->SecondsSinceSubmit();
+  report.queue_seconds = answer.SecondsSinceSubmit();
   counts_.cached_prompt_tokens += report.num_cached;
 }
 
@@ -208,7 +218,6 @@ void StepLoop::RunRows() {
     CommitRow(row, *row_owners_[row], rest.first(rows_[row].num_logits * vocab_size));
     rest = rest.subspan(rows_[row].num_logits * vocab_size);
   }
-  for (Live* live : row_owners_) live->shared->answer->Notify();
   for (auto& fork : forks_) sequences_.push_back(std::move(fork));
   forks_.clear();
 }
@@ -219,13 +228,25 @@ void StepLoop::CommitRow(size_t row, Live& live, std::span<const float> logits) 
     live.pages->Cancel();
     return End(live, FinishReason::kError, status, /*keeps_pages=*/false);
   }
+  Answer& answer = *live.shared->answer;
+  MarkNews(live.shared->answer);
+  const uint32_t inserted_before = live.pages->num_inserted();
   live.pages->Commit(end, live.tokens);
   const auto prompt_len = static_cast<uint32_t>(live.shared->request.prompt.size());
+  if (answer.phase() == AnswerPhase::kPrefill) {
+    answer.SetPromptComputed(end);
+    uint32_t& inserted = answer.mutable_prompt().num_inserted;  // again after an eviction
+    inserted = std::min(inserted + live.pages->num_inserted() - inserted_before, prompt_len);
+  }
   counts_.computed_prompt_tokens += std::min(end, prompt_len) - std::min(begin, prompt_len);
   ledger_.Serve(live.scheduled.tenant, end - begin);
   if (end < live.tokens.size()) return;
   if (live.shared->most_tokens == 0)
     return End(live, FinishReason::kMaxTokens, OkStatus(), /*keeps_pages=*/true);
+  if (answer.phase() == AnswerPhase::kPrefill) {
+    answer.mutable_prompt().first_token_seconds = answer.SecondsSinceSubmit();
+    answer.SetPhase(AnswerPhase::kDecode);
+  }
   if (live.is_forking) ForkChoices(live, logits);
   SampleInto(live, logits);
 }
@@ -262,6 +283,7 @@ void StepLoop::Tick() {
 void StepLoop::AbortAll() {
   for (const auto& live : sequences_)
     if (!live->has_ended) End(*live, FinishReason::kCancelled, OkStatus(), /*keeps_pages=*/false);
+  TellNews();
   RemoveEnded();
 }
 
@@ -301,6 +323,10 @@ EngineStats StepLoop::stats() const {
   stats.num_chunks_read = runner_->num_chunks_read();
   stats.num_kv_saturated = runner_->num_kv_saturated();
   stats.matches = cache.match_counts();
+  if (queue_ != nullptr) {
+    stats.num_refused_for_requests = queue_->num_refused_for_requests();
+    stats.num_refused_for_tokens = queue_->num_refused_for_tokens();
+  }
   return stats;
 }
 
