@@ -38,6 +38,14 @@ void AddQueue(Writer& w, const EngineStats& stats) {
       "(deferred).";
   w.to.AddGauge(kByReason, kByReasonHelp, w.Vllm({{"reason", "capacity"}}), stats.num_waiting);
   w.to.AddGauge(kByReason, kByReasonHelp, w.Vllm({{"reason", "deferred"}}), 0);
+  constexpr char kRefused[] = "vllm:admission_rejections_total";
+  const auto refused = [&](const char* reason, uint64_t count) {
+    w.to.AddCounter(kRefused, "Requests refused because the queue was full.",
+                    {{"model_name", w.options.model_name}, {"reason", reason}},
+                    static_cast<double>(count));
+  };
+  refused("max_num_queued_reqs", stats.num_refused_for_requests);
+  refused("max_num_queued_tokens", stats.num_refused_for_tokens);
 }
 
 void AddKvUse(Writer& w, const KvReport& report) {

@@ -45,7 +45,19 @@ Buckets CountBuckets(uint32_t most) {
 }
 
 constexpr std::string_view kRequestEnds[] = {"stop", "length", "abort", "error"};
+constexpr size_t kAbort = 2, kError = 3;
 constexpr std::string_view kMethods[] = {"GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"};
+
+// The index of the end of a call: the last in the order of kRequestEnds of those of its choices.
+size_t EndOf(const CallSummary& call) {
+  if (call.status == 499) return kAbort;
+  if (!call.error_code.empty()) return kError;
+  size_t end = 0;
+  for (const std::string& reason : call.finish_reasons)
+    for (size_t i = 0; i < std::size(kRequestEnds); ++i)
+      if (reason == kRequestEnds[i]) end = std::max(end, i);
+  return end;
+}
 
 }  // namespace
 
@@ -73,7 +85,7 @@ struct Metrics::Impl {
 
   Histogram& first_token =
       AddHistogram("vllm:time_to_first_token_seconds",
-                   "From a request's arrival to its first token.", kFirstTokenBuckets);
+                   "From a request's whole body to its first token.", kFirstTokenBuckets);
   Histogram& token_gap = AddHistogram("vllm:inter_token_latency_seconds",
                                       "Between two tokens of an answer.", kTokenBuckets);
   Histogram& token_time =
@@ -82,7 +94,7 @@ struct Metrics::Impl {
   Histogram& old_token_time =
       AddHistogram("vllm:time_per_output_token_seconds", "Old name of the same.", kTokenBuckets);
   Histogram& whole = AddHistogram("vllm:e2e_request_latency_seconds",
-                                  "From a request's arrival to its end.", kRequestBuckets);
+                                  "From a request's whole body to its end.", kRequestBuckets);
   Histogram& queue = AddHistogram("vllm:request_queue_time_seconds",
                                   "From a request's arrival to its start.", kRequestBuckets);
   Histogram& prefill = AddHistogram("vllm:request_prefill_time_seconds",
@@ -109,13 +121,6 @@ struct Metrics::Impl {
 
   Family<Counter>& ends = AddCounters("vllm:request_success_total", "Requests that have ended.");
   std::array<Counter*, std::size(kRequestEnds)> end_counters = {};
-  Family<Counter>& full_queue = AddCounters("vllm:admission_rejections_total",
-                                            "Requests refused because the queue was full.");
-  Counter& full_of_requests =
-      full_queue.Add({{"model_name", options.model_name}, {"reason", "max_num_queued_reqs"}});
-  Counter& full_of_tokens =
-      full_queue.Add({{"model_name", options.model_name}, {"reason", "max_num_queued_tokens"}});
-
   Family<Counter>& http = AddCounters("http_requests_total", "Answered HTTP requests.");
   Family<Histogram>& http_seconds = prometheus::BuildHistogram()
                                         .Name("http_request_duration_seconds")
@@ -135,45 +140,6 @@ struct Metrics::Impl {
                                .Add({});
 };
 
-RequestEnd RequestEndOf(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kMaxTokens:
-    case FinishReason::kContextFull:
-    case FinishReason::kMemoryFull:
-      return RequestEnd::kLength;
-    case FinishReason::kCancelled:
-      return RequestEnd::kAbort;
-    case FinishReason::kError:
-      return RequestEnd::kError;
-    case FinishReason::kNone:
-    case FinishReason::kEndOfAnswer:
-    case FinishReason::kStopToken:
-    case FinishReason::kStopString:
-      break;
-  }
-  return RequestEnd::kStop;
-}
-
-EndedRequest EndedRequestOf(const Answer& answer, std::optional<uint32_t> max_tokens) {
-  const PromptReport& prompt = answer.prompt();
-  EndedRequest request{.prompt_tokens = prompt.prompt_len,
-                       .cached_tokens = prompt.num_cached,
-                       .num_choices = answer.num_choices(),
-                       .max_tokens = max_tokens,
-                       .num_preemptions = answer.num_preemptions(),
-                       .queue_seconds = prompt.queue_seconds,
-                       .end_seconds = answer.SecondsSinceSubmit()};
-  for (uint32_t choice = 0; choice < answer.num_choices(); ++choice) {
-    const auto num_tokens = static_cast<uint32_t>(answer.tokens(choice).size());
-    request.generated_tokens += num_tokens;
-    request.longest_choice = std::max(request.longest_choice, num_tokens);
-    // The worst of the choices: error, abort, length, stop.
-    request.end = std::max(request.end, RequestEndOf(answer.finish_reason(choice)));
-  }
-  if (prompt.first_token_seconds > 0) request.first_token_seconds = prompt.first_token_seconds;
-  return request;
-}
-
 Metrics::Metrics(const MetricsOptions& options) : impl_(std::make_unique<Impl>(options)) {
   for (size_t i = 0; i < std::size(kRequestEnds); ++i)
     impl_->end_counters[i] = &impl_->ends.Add(impl_->Vllm("finished_reason", kRequestEnds[i]));
@@ -186,32 +152,37 @@ Metrics::~Metrics() = default;
 
 const MetricsOptions& Metrics::options() const { return impl_->options; }
 
-void Metrics::ObserveFirstToken(double seconds) { impl_->first_token.Observe(seconds); }
-void Metrics::ObserveTokenGap(double seconds) { impl_->token_gap.Observe(seconds); }
-
-void Metrics::ObserveEnd(const EndedRequest& request) {
+void Metrics::ObserveCall(const CallSummary& call) {
   Impl& m = *impl_;
-  m.end_counters[static_cast<size_t>(request.end)]->Increment();
-  m.whole.Observe(request.end_seconds);
-  m.queue.Observe(request.queue_seconds);
-  m.inference.Observe(request.end_seconds - request.queue_seconds);
-  if (request.first_token_seconds.has_value()) {
-    const double decode_seconds = request.end_seconds - *request.first_token_seconds;
-    m.prefill.Observe(*request.first_token_seconds - request.queue_seconds);
+  if (call.status == 499)
+    m.disconnects.Add({{"phase", call.phase}}).Increment();
+  else if (!call.error_code.empty())
+    CountRejection(call.error_code);
+  if (call.num_prompts == 0) return;  // it never reached the engine
+  m.end_counters[EndOf(call)]->Increment();
+  const double engine_seconds = call.total_seconds - call.read_seconds;
+  m.whole.Observe(call.total_seconds);
+  m.queue.Observe(call.queue_seconds);
+  m.inference.Observe(engine_seconds - call.queue_seconds);
+  if (call.first_token_seconds >= 0) {
+    const double decode_seconds = engine_seconds - call.first_token_seconds;
+    m.first_token.Observe(call.read_seconds + call.first_token_seconds);
+    m.prefill.Observe(call.first_token_seconds - call.queue_seconds);
     m.decode.Observe(decode_seconds);
-    if (request.longest_choice > 1) {
-      const double token_seconds = decode_seconds / (request.longest_choice - 1);
+    if (call.longest_answer > 1) {
+      const double token_seconds = decode_seconds / static_cast<double>(call.longest_answer - 1);
       m.token_time.Observe(token_seconds);
       m.old_token_time.Observe(token_seconds);
     }
   }
-  m.prompt_tokens.Observe(request.prompt_tokens);
-  m.computed_tokens.Observe(request.prompt_tokens - request.cached_tokens);
-  m.generated_tokens.Observe(static_cast<double>(request.generated_tokens));
-  m.longest_choice.Observe(request.longest_choice);
-  if (request.max_tokens.has_value()) m.max_tokens.Observe(*request.max_tokens);
-  m.num_choices.Observe(request.num_choices);
-  m.num_preemptions.Observe(request.num_preemptions);
+  for (const float gap : call.token_gaps_s) m.token_gap.Observe(gap);
+  m.prompt_tokens.Observe(static_cast<double>(call.prompt_tokens));
+  m.computed_tokens.Observe(static_cast<double>(call.prompt_tokens - call.cached_tokens));
+  m.generated_tokens.Observe(static_cast<double>(call.generated_tokens));
+  m.longest_choice.Observe(static_cast<double>(call.longest_answer));
+  if (call.max_tokens.has_value()) m.max_tokens.Observe(*call.max_tokens);
+  m.num_choices.Observe(call.num_choices);
+  m.num_preemptions.Observe(call.num_preemptions);
 }
 
 void Metrics::ObserveHttp(std::string_view method, int status, std::string_view handler,
@@ -226,14 +197,6 @@ void Metrics::ObserveHttp(std::string_view method, int status, std::string_view 
 
 void Metrics::CountRejection(std::string_view code) {
   impl_->rejections.Add({{"code", std::string(code)}}).Increment();
-}
-
-void Metrics::CountFullQueue(bool is_of_tokens) {
-  (is_of_tokens ? impl_->full_of_tokens : impl_->full_of_requests).Increment();
-}
-
-void Metrics::CountDisconnect(std::string_view phase) {
-  impl_->disconnects.Add({{"phase", std::string(phase)}}).Increment();
 }
 
 void Metrics::CountEngineStall() { impl_->engine_stalls.Increment(); }

@@ -14,11 +14,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "engine/answer.h"
+#include "server/call_summary.h"
 #include "server/kv_report.h"
 
 namespace quire {
@@ -32,46 +31,19 @@ struct MetricsOptions {
   uint32_t context_len = 0;     // the last bucket of token counts
 };
 
-// The four ends that vLLM's request_success_total knows and we have.
-enum class RequestEnd { kStop, kLength, kAbort, kError };
-RequestEnd RequestEndOf(FinishReason reason);
-
-// A generation request that has ended. Times are seconds from its arrival.
-struct EndedRequest {
-  RequestEnd end = RequestEnd::kStop;
-  uint32_t prompt_tokens = 0, cached_tokens = 0;
-  uint64_t generated_tokens = 0;  // over all choices
-  uint32_t longest_choice = 0;    // tokens
-  uint32_t num_choices = 1;
-  std::optional<uint32_t> max_tokens = {};
-  uint32_t num_preemptions = 0;
-  double queue_seconds = 0;                        // until it started
-  std::optional<double> first_token_seconds = {};  // unset: it had none
-  double end_seconds = 0;
-};
-// Of an answer whose choices have all ended, by now.
-EndedRequest EndedRequestOf(const Answer& answer, std::optional<uint32_t> max_tokens);
-
 class Metrics {
  public:
   explicit Metrics(const MetricsOptions& options);
   ~Metrics();
 
-  // The first token of a request has come, `seconds` after its arrival; a later one, that long
-  // after the one before.
-  void ObserveFirstToken(double seconds);
-  void ObserveTokenGap(double seconds);
-  void ObserveEnd(const EndedRequest& request);
+  // A generation request has ended, or was refused.
+  void ObserveCall(const CallSummary& call);
 
   // `handler`: the pattern of the route, "/v1/models/{id}"; "none" for no route. Another method
   // than those that routes take is "other".
   void ObserveHttp(std::string_view method, int status, std::string_view handler, double seconds);
-  // A refusal, by the code of its error body: "queue_full".
+  // A refusal before there was a call, by the code of its error body: "invalid_api_key".
   void CountRejection(std::string_view code);
-  // Refused because --max-queue or --max-queue-tokens was reached.
-  void CountFullQueue(bool is_of_tokens);
-  // A client left before its answer's end, in this phase: queued, prefill or decode.
-  void CountDisconnect(std::string_view phase);
   // The engine made no step for 10 s although it had work.
   void CountEngineStall();
   // Streams whose client does not take what is there, now.

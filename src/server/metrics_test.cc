@@ -41,10 +41,24 @@ std::shared_ptr<Answer> Submit(Engine& engine, size_t prompt_len, uint32_t max_t
   return std::move(answer).value();
 }
 
+// What the server would make of an answer that has ended.
+CallSummary SummaryOf(const Answer& answer) {
+  return {.num_prompts = 1,
+          .num_choices = answer.num_choices(),
+          .prompt_tokens = answer.prompt().prompt_len,
+          .cached_tokens = answer.prompt().num_cached,
+          .generated_tokens = answer.tokens(0).size(),
+          .longest_answer = answer.tokens(0).size(),
+          .num_preemptions = answer.num_preemptions(),
+          .finish_reasons = {"length"},
+          .first_token_seconds = answer.prompt().first_token_seconds,
+          .total_seconds = answer.SecondsSinceSubmit()};
+}
+
 void Complete(Engine& engine, Metrics& metrics, size_t prompt_len, uint32_t max_tokens) {
   const auto answer = Submit(engine, prompt_len, max_tokens);
   ASSERT_TRUE(answer->WaitForAll().ok());
-  metrics.ObserveEnd(EndedRequestOf(*answer, max_tokens));
+  metrics.ObserveCall(SummaryOf(*answer));
 }
 
 MetricText Scrape(const Metrics& metrics, Engine* engine) {
@@ -232,7 +246,7 @@ TEST(Metrics, APreemptedRequestIsCountedOnce) {  // API-17
     engine->Ask([](StepLoop& loop) { loop.PreemptAll(); });
   }
   ASSERT_TRUE(answer->WaitForAll().ok());
-  metrics.ObserveEnd(EndedRequestOf(*answer, 400));
+  metrics.ObserveCall(SummaryOf(*answer));
   const MetricText text = Scrape(metrics, engine.get());
   EXPECT_EQ(*text.Sum("vllm:prompt_tokens_total"), 50);
   EXPECT_EQ(*text.Sum("vllm:prefix_cache_queries_total"), 50);
@@ -245,28 +259,29 @@ TEST(Metrics, APreemptedRequestIsCountedOnce) {  // API-17
 
 TEST(Metrics, AnEndedRequestIsInEachHistogramOfRequests) {
   Metrics metrics(Options());
-  metrics.ObserveFirstToken(0.03);
-  metrics.ObserveTokenGap(0.02);
-  metrics.ObserveEnd({.end = RequestEnd::kLength,
-                      .prompt_tokens = 100,
-                      .cached_tokens = 64,
-                      .generated_tokens = 30,
-                      .longest_choice = 21,
-                      .num_choices = 2,
-                      .max_tokens = 21,
-                      .num_preemptions = 1,
-                      .queue_seconds = 1,
-                      .first_token_seconds = 3,
-                      .end_seconds = 13});
+  metrics.ObserveCall({.num_prompts = 1,
+                       .num_choices = 2,
+                       .max_tokens = 21,
+                       .prompt_tokens = 100,
+                       .cached_tokens = 64,
+                       .generated_tokens = 30,
+                       .longest_answer = 21,
+                       .num_preemptions = 1,
+                       .finish_reasons = {"stop", "length"},
+                       .read_seconds = 0.5,
+                       .queue_seconds = 1,
+                       .first_token_seconds = 3,
+                       .total_seconds = 13.5,
+                       .token_gaps_s = {0.25f, 0.5f}});
   const MetricText text = Scrape(metrics, nullptr);
   const auto sum = [&](const std::string& name) { return *text.Sum("vllm:" + name + "_sum"); };
-  EXPECT_EQ(sum("time_to_first_token_seconds"), 0.03);
-  EXPECT_EQ(sum("inter_token_latency_seconds"), 0.02);
+  EXPECT_EQ(sum("time_to_first_token_seconds"), 3.5);
+  EXPECT_EQ(sum("inter_token_latency_seconds"), 0.75);
   EXPECT_EQ(sum("request_queue_time_seconds"), 1);
   EXPECT_EQ(sum("request_prefill_time_seconds"), 2);
   EXPECT_EQ(sum("request_decode_time_seconds"), 10);
   EXPECT_EQ(sum("request_inference_time_seconds"), 12);
-  EXPECT_EQ(sum("e2e_request_latency_seconds"), 13);
+  EXPECT_EQ(sum("e2e_request_latency_seconds"), 13.5);
   EXPECT_EQ(sum("request_time_per_output_token_seconds"), 0.5);
   EXPECT_EQ(sum("time_per_output_token_seconds"), 0.5);
   EXPECT_EQ(sum("request_prompt_tokens"), 100);
@@ -280,8 +295,22 @@ TEST(Metrics, AnEndedRequestIsInEachHistogramOfRequests) {
   // 1, 2, 5 x 10^k up to the context of 2048.
   EXPECT_EQ(*text.Sum("vllm:request_prompt_tokens_bucket", {{"le", "2000"}}), 1);
   EXPECT_FALSE(text.Sum("vllm:request_prompt_tokens_bucket", {{"le", "5000"}}).has_value());
-  EXPECT_EQ(*text.Sum("vllm:time_to_first_token_seconds_bucket", {{"le", "0.02"}}), 0);
-  EXPECT_EQ(*text.Sum("vllm:time_to_first_token_seconds_bucket", {{"le", "0.04"}}), 1);
+  EXPECT_EQ(*text.Sum("vllm:time_to_first_token_seconds_bucket", {{"le", "2.5"}}), 0);
+  EXPECT_EQ(*text.Sum("vllm:time_to_first_token_seconds_bucket", {{"le", "5"}}), 1);
+}
+
+TEST(Metrics, RefusalsAndDisconnectsAreNoEndsOfRequests) {
+  Metrics metrics(Options());
+  metrics.ObserveCall({.status = 503, .error_code = "queue_full"});
+  metrics.ObserveCall({.status = 499, .num_prompts = 1, .phase = "prefill"});
+  metrics.ObserveCall({.status = 500, .error_code = "internal", .num_prompts = 1});
+  const MetricText text = Scrape(metrics, nullptr);
+  EXPECT_EQ(*text.Sum("quire_rejections_total", {{"code", "queue_full"}}), 1);
+  EXPECT_EQ(*text.Sum("quire_disconnects_total", {{"phase", "prefill"}}), 1);
+  EXPECT_EQ(*text.Sum("quire_disconnects_total"), 1);
+  EXPECT_EQ(*text.Sum("vllm:request_success_total", {{"finished_reason", "abort"}}), 1);
+  EXPECT_EQ(*text.Sum("vllm:request_success_total", {{"finished_reason", "error"}}), 1);
+  EXPECT_EQ(*text.Sum("vllm:request_success_total"), 2);
 }
 
 TEST(Metrics, LabelsOfStrangersAreBounded) {
