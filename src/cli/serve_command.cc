@@ -85,7 +85,8 @@ StatusOr<int> Serve(const ServeFlags& flags) {
       loaded = server->Load([&](uint64_t done, uint64_t total) { bar.Show(done, total); });
     });
     // Loading can't be stopped half way, so a signal ends the process as it is.
-    const int signal = WaitForSignal(signals);
+    int signal = SIGHUP;
+    while (signal == SIGHUP) signal = WaitForSignal(signals);
     if (signal != SIGUSR1) std::_Exit(128 + signal);
   }
   QUIRE_RETURN_IF_ERROR(loaded);

@@ -25,7 +25,7 @@
 #include "base/status.h"
 #include "base/wake_word.h"
 #include "cache/prefix_match.h"
-#include "engine/logprobs.h"
+#include "engine/logprob_table.h"
 #include "engine/request.h"
 
 namespace quire {
@@ -70,7 +70,15 @@ class Answer {
   // The tokens so far, without the one that ended it. The span stays valid.
   std::span<const TokenId> tokens(uint32_t choice) const;
   // Of token i < tokens().size(); requires that the request asked for them.
-  const Logprobs& logprobs(uint32_t choice, uint32_t i) const;
+  Logprobs logprobs(uint32_t choice, uint32_t i) const;
+  // Of the prompt's token i, given those before it: 1 <= i < num_prompt_logprobs(). The first has
+  // none. `sampled` is that of the prompt's own token.
+  Logprobs prompt_logprob(uint32_t i) const;
+  // prompt_len once the first token is there, or max_tokens was 0 and it ended; 0 if the request
+  // did not ask.
+  uint32_t num_prompt_logprobs() const {
+    return num_prompt_logprobs_.load(std::memory_order_acquire);
+  }
   // Seconds from Submit on; requires keeps_times.
   double token_seconds(uint32_t choice, uint32_t i) const;
   // Requires keeps_logits_hashes; of the logits that token i was sampled from.
@@ -99,6 +107,7 @@ class Answer {
 
   // Engine side. Allocates nothing.
   PromptReport& mutable_prompt() { return prompt_; }
+  void PushPromptLogprob(const Logprobs& logprobs);  // of token num_prompt_logprobs()
   void Push(uint32_t choice, TokenId id, const Logprobs& logprobs, std::span<const float> logits);
   void Finish(uint32_t choice, FinishReason reason, Status status,
               std::optional<TokenId> stop_token = {});
@@ -120,7 +129,7 @@ class Answer {
     Status status;
     std::optional<TokenId> stop_token;
     LazyArray<TokenId> tokens;
-    std::unique_ptr<Logprobs[]> logprobs;
+    std::optional<LogprobTable> logprobs;
     LazyArray<double> seconds;
     LazyArray<uint64_t> logits_hashes;
   };
@@ -129,9 +138,11 @@ class Answer {
   const std::chrono::steady_clock::time_point submitted_;
   std::deque<Choice> choices_;
   PromptReport prompt_;
+  LogprobTable prompt_logprobs_;  // row i - 1: token i
   std::atomic<uint32_t> num_preemptions_{0};
   std::atomic<AnswerPhase> phase_{AnswerPhase::kQueued};
   std::atomic<uint32_t> num_prompt_computed_{0};
+  std::atomic<uint32_t> num_prompt_logprobs_{0};
   std::atomic<bool> aborted_{false};
   bool has_news_ = false;  // engine side
   const std::function<void()> on_news_;

@@ -165,6 +165,9 @@ StatusOr<std::shared_ptr<Answer>> Engine::Submit(Request request) {
   if (request.max_tokens.has_value() && request.sampling.min_tokens > *request.max_tokens)
     return InvalidArgument("min_tokens {}: need at most max_tokens, {}",
                            request.sampling.min_tokens, *request.max_tokens);
+  if (request.prompt_logprobs.value_or(0) > SamplingParams::kMaxTopLogprobs)
+    return InvalidArgument("prompt_logprobs {}: need 0 to {}", *request.prompt_logprobs,
+                           SamplingParams::kMaxTopLogprobs);
   if (!tokenizer_.has_text() && !request.sampling.stop_strings.empty())
     return InvalidArgument("stop strings need a model with text: give stop token ids");
   QUIRE_RETURN_IF_ERROR(request.sampling.Prepare(

@@ -81,6 +81,7 @@ StepLoop::Live StepLoop::MakeLive(std::shared_ptr<SharedRequest> shared, uint32_
   live.scheduled.priority = request.priority;
   live.scheduled.ns = shared->ns;
   live.scheduled.is_private = !request.uses_prefixes;
+  live.scheduled.most_matched = MostMatched(*shared);
   live.scheduled.tenant = runner_->cache().tenant_of(shared->ns);
   live.scheduled.most_tokens =
       static_cast<uint32_t>(request.prompt.size()) + std::max(shared->most_tokens, 1u) - 1;
@@ -128,7 +129,7 @@ void StepLoop::TakeAborts() {
 
 void StepLoop::FollowOthers() {
   for (const auto& live : sequences_)
-    if (live->num_to_compute() > 1) live->pages->Follow(live->tokens);
+    if (live->num_to_compute() > 1) live->pages->Follow(live->matched_tokens());
 }
 
 void StepLoop::Apply(const StepDecision& decision) {
@@ -163,7 +164,7 @@ void StepLoop::Admit(Live& live, bool takes_match) {
   else if (!takes_match)
     live.pages.emplace(cache().NewSequence(live.shared->ns, reserved));
   else
-    live.pages.emplace(cache().NewSequence(live.shared->ns, live.tokens, reserved, &match,
+    live.pages.emplace(cache().NewSequence(live.shared->ns, live.matched_tokens(), reserved, &match,
                                            /*counts=*/!live.was_admitted));
   Answer& answer = *live.shared->answer;
   if (answer.phase() <= AnswerPhase::kPrefill)
@@ -178,77 +179,6 @@ void StepLoop::Admit(Live& live, bool takes_match) {
   report.num_shared = match.num_shared;
   report.queue_seconds = answer.SecondsSinceSubmit();
   counts_.cached_prompt_tokens += report.num_cached;
-}
-
-void StepLoop::ReserveParts(const StepDecision& decision) {
-  rows_.clear();
-  row_owners_.clear();
-  for (const StepPart& part : decision.parts) {
-    Live& live = *sequences_[part.index];
-    if (live.has_ended || !live.pages.has_value()) continue;
-    const auto known = static_cast<uint32_t>(live.tokens.size());
-    const uint32_t end = std::min(live.pages->next_position() + part.num_tokens, known);
-    if (!live.pages->Reserve(end).ok()) continue;  // its turn will come
-    const bool wants_logits = end == known && live.shared->most_tokens > 0;
-    rows_.push_back({.pages = &*live.pages,
-                     .tokens = live.tokens,
-                     .end = end,
-                     .num_logits = wants_logits ? 1u : 0u});
-    row_owners_.push_back(&live);
-    live.scheduled.last_part = step_;
-  }
-}
-
-void StepLoop::RunRows() {
-  uint32_t num_rows = 0;
-  for (const StepRows& row : rows_) num_rows += row.end - row.pages->next_position();
-  const auto begin = std::chrono::steady_clock::now();
-  const StatusOr<std::span<const float>> logits = runner_->RunStep(rows_);
-  const double seconds = SecondsSince(begin);
-  counts_.forward_seconds += seconds;
-  chunks_.Measure(num_rows, seconds * 1000);
-  if (!logits.ok()) {  // the machine has no memory for the step's work: none of it is done
-    for (Live* live : row_owners_)
-      End(*live, FinishReason::kError, logits.status(), /*keeps_pages=*/false);
-    return;
-  }
-  const auto vocab_size = static_cast<size_t>(runner_->model().shape().vocab_size);
-  std::span<const float> rest = logits.value();
-  for (size_t row = 0; row < rows_.size(); ++row) {
-    CommitRow(row, *row_owners_[row], rest.first(rows_[row].num_logits * vocab_size));
-    rest = rest.subspan(rows_[row].num_logits * vocab_size);
-  }
-  for (auto& fork : forks_) sequences_.push_back(std::move(fork));
-  forks_.clear();
-}
-
-void StepLoop::CommitRow(size_t row, Live& live, std::span<const float> logits) {
-  const uint32_t begin = live.pages->next_position(), end = rows_[row].end;
-  if (const Status status = runner_->StatusOf(row); !status.ok()) {
-    live.pages->Cancel();
-    return End(live, FinishReason::kError, status, /*keeps_pages=*/false);
-  }
-  Answer& answer = *live.shared->answer;
-  MarkNews(live.shared->answer);
-  const uint32_t inserted_before = live.pages->num_inserted();
-  live.pages->Commit(end, live.tokens);
-  const auto prompt_len = static_cast<uint32_t>(live.shared->request.prompt.size());
-  if (answer.phase() == AnswerPhase::kPrefill) {
-    answer.SetPromptComputed(end);
-    uint32_t& inserted = answer.mutable_prompt().num_inserted;  // again after an eviction
-    inserted = std::min(inserted + live.pages->num_inserted() - inserted_before, prompt_len);
-  }
-  counts_.computed_prompt_tokens += std::min(end, prompt_len) - std::min(begin, prompt_len);
-  ledger_.Serve(live.scheduled.tenant, end - begin);
-  if (end < live.tokens.size()) return;
-  if (live.shared->most_tokens == 0)
-    return End(live, FinishReason::kMaxTokens, OkStatus(), /*keeps_pages=*/true);
-  if (answer.phase() == AnswerPhase::kPrefill) {
-    answer.mutable_prompt().first_token_seconds = answer.SecondsSinceSubmit();
-    answer.SetPhase(AnswerPhase::kDecode);
-  }
-  if (live.is_forking) ForkChoices(live, logits);
-  SampleInto(live, logits);
 }
 
 // Sequences that wait and are never served would be a bug of the scheduler, unless pins hold the

@@ -9,10 +9,12 @@
 // Threading: the engine thread only.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
@@ -84,6 +86,9 @@ class StepLoop {
     NamespaceId ns = 0;
     uint32_t num_unfinished = 0;
   };
+  // Tokens that a sequence of this request may take from the cache: it needs the logits of all that
+  // come after those that have their log-probability.
+  static uint32_t MostMatched(const SharedRequest& shared);
   struct Live {
     std::shared_ptr<SharedRequest> shared;
     uint32_t choice = 0;
@@ -97,6 +102,9 @@ class StepLoop {
     bool has_ended = false;
     bool is_forking = false;  // computes the prompt for all choices
 
+    std::span<const TokenId> matched_tokens() const {
+      return std::span(tokens).first(std::min<size_t>(tokens.size(), scheduled.most_matched));
+    }
     // Of its known tokens; 0 while it waits.
     size_t num_to_compute() const {
       return pages.has_value() ? tokens.size() - pages->next_position() : 0;
@@ -110,6 +118,7 @@ class StepLoop {
   void Preempt(Live& live);
   void ReserveParts(const StepDecision& decision);
   void RunRows();
+  Status ScorePrompt(Live& live, uint32_t end, std::span<const float> logits);
   void CommitRow(size_t row, Live& live, std::span<const float> logits);
   void SampleInto(Live& live, std::span<const float> logits);
   void ForkChoices(Live& live, std::span<const float> logits);

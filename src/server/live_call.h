@@ -56,6 +56,7 @@ struct LiveCall {
   std::unique_ptr<AnswerWriter> writer;  // none until the engine has the requests
   AnswerNotes notes;
   enum class Retain { kNothing, kWanted, kUnderWay } retain = Retain::kNothing;
+  bool is_writing = false;  // a whole answer
   bool has_ended = false;
 };
 

@@ -11,6 +11,8 @@ namespace {
 
 // Events are made as long as fewer bytes wait for the socket; the rest waits as tokens.
 constexpr size_t kMostUnsent = 16 << 10;
+// The text of longer whole answers is made on the helper thread.
+constexpr uint64_t kMostTokensHere = 2048;
 constexpr auto kStalledAfter = std::chrono::seconds(1);
 
 std::string JoinedNames(const std::vector<std::string>& names) {
@@ -173,11 +175,25 @@ void LiveCalls::Advance(const CallPtr& call) {
   if (!call->reply.has_started())
     if (const Status* failure = EarlyFailure(*call)) return SendError(*call, FromStatus(*failure));
   if (writer.call().stream) return AdvanceStream(*call);
-  if (!writer.all_ended()) return;
-  ApiResult<std::string> answer = writer.WholeAnswer(call->notes);
-  if (!answer.ok()) return SendError(*call, answer.error());
-  call->reply.Send({.fields = AnswerFields(*call), .body = std::move(answer.value())});
-  End(*call, 200, "");
+  if (writer.all_ended() && !std::exchange(call->is_writing, true)) WriteWhole(call);
+}
+
+void LiveCalls::WriteWhole(const CallPtr& call) {
+  const auto send = [this](LiveCall& live, ApiResult<std::string> answer) {
+    if (live.has_ended) return;
+    if (!answer.ok()) return SendError(live, answer.error());
+    live.reply.Send({.fields = AnswerFields(live), .body = std::move(answer.value())});
+    End(live, 200, "");
+  };
+  if (call->writer->num_generated() <= kMostTokensHere)
+    return send(*call, call->writer->WholeAnswer(call->notes));
+  helper_->Post([this, call, send] {
+    auto answer = std::make_shared<ApiResult<std::string>>(call->writer->WholeAnswer(call->notes));
+    server_->Post([this, call, send, answer] {
+      send(*call, std::move(*answer));
+      RemoveEnded();
+    });
+  });
 }
 
 void LiveCalls::AdvanceStream(LiveCall& call) {

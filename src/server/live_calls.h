@@ -56,6 +56,7 @@ class LiveCalls {
   void Begin(const CallPtr& call, ApiResult<Submitted> submitted);
   void Advance(const CallPtr& call);
   void AdvanceStream(LiveCall& call);
+  void WriteWhole(const CallPtr& call);
   // False as long as something has to be kept first.
   bool HasRetained(const CallPtr& call);
   void RetainPrompts(const CallPtr& call);
