@@ -101,6 +101,12 @@ bool ApiServer::Drain() {
   return !was_cut;
 }
 
+std::string ApiServer::Banner() {
+  std::string text;
+  for (const std::string& warning : access_.Warnings()) text += "warning: " + warning + "\n";
+  return text + fmt::format("serving http://{}\n", http_->address());
+}
+
 void ApiServer::ReloadKeys() {
   http_->Post([this] {
     const Status status = access_.Reload();

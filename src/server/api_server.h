@@ -52,6 +52,8 @@ class ApiServer final : public HttpHandler {
   // Both require Load.
   Engine& engine() { return *loaded_->engine; }
   const ModelCard& card() const { return *loaded_->card; }
+  // What to tell at the start: lines with their ends.
+  std::string Banner();
 
   // HttpHandler.
   std::optional<HttpResponse> OnHead(const HttpRequest& head) override;
