@@ -45,6 +45,8 @@ class Engine {
   const EngineOptions& options() const { return runner_->options(); }
   uint64_t weight_bytes() const { return runner_->weight_bytes(); }
   uint64_t kv_budget_bytes() const { return runner_->kv_budget_bytes(); }
+  // Tokens that a sequence can have computed, alone in the whole budget.
+  uint32_t longest_sequence() const { return longest_; }
   // Of the arithmetic: equal ones give equal bits.
   const std::string& identity() const { return runner_->identity(); }
 

@@ -1,6 +1,7 @@
 #include "server/api_server.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -12,6 +13,7 @@ namespace quire {
 namespace {
 
 constexpr auto kDrainStep = std::chrono::milliseconds(10);
+constexpr uint32_t kTicksPerSecond = 4;
 constexpr auto kLastWrites = std::chrono::seconds(2);  // for answers that are cut, and their ends
 
 bool IsJson(const HttpRequest& head) {
@@ -35,7 +37,9 @@ StatusOr<std::unique_ptr<ApiServer>> ApiServer::Create(ServeOptions options) {
 }
 
 ApiServer::ApiServer(ServeOptions options, Access access)
-    : options_(std::move(options)), access_(std::move(access)) {}
+    : options_(std::move(options)), access_(std::move(access)), log_(options_.log, STDERR_FILENO) {
+  limits_.SetRules(access_.tenants());
+}
 
 ApiServer::~ApiServer() {
   drains_.store(true);
@@ -57,6 +61,12 @@ Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) 
                                                         if (progress) progress(done, total);
                                                       }));
   QUIRE_ASSIGN_OR_RETURN(loaded->card, ModelCard::Create(options_, *loaded->engine));
+  loaded->metrics = std::make_unique<Metrics>(MetricsOptions{
+      .model_name = loaded->card->served().names.front(),
+      .version = kQuireVersion,
+      .instruction_set = std::string(InstructionSetName(options_.engine.instruction_set)),
+      .kv_codec = std::string(KvCodecName(options_.engine.kv_codec)),
+      .context_len = loaded->engine->options().context_len});
   const LiveCallOptions call_options = {.keep_alive = options_.sse_keep_alive,
                                         .queue_timeout = options_.queue_timeout,
                                         .request_timeout = options_.request_timeout};
@@ -91,8 +101,19 @@ bool ApiServer::Drain() {
   return !was_cut;
 }
 
+std::string ApiServer::Banner() {
+  std::string text;
+  for (const std::string& warning : access_.Warnings()) text += "warning: " + warning + "\n";
+  return text + fmt::format("serving http://{}\n", http_->address());
+}
+
 void ApiServer::ReloadKeys() {
-  http_->Post([this] { (void)access_.Reload(); });
+  http_->Post([this] {
+    const Status status = access_.Reload();
+    if (!status.ok()) return log_.Message(LogLevel::kError, "keys: " + status.message());
+    limits_.SetRules(access_.tenants());
+    log_.Message(LogLevel::kInfo, fmt::format("keys: read again, {} keys", access_.num_keys()));
+  });
 }
 
 std::optional<HttpResponse> ApiServer::OnHead(const HttpRequest& head) {
@@ -124,8 +145,7 @@ void ApiServer::OnRequest(HttpRequest request, HttpReply reply) {
   switch (route.id) {
     case RouteId::kChat:
     case RouteId::kCompletions:
-      num_calls_.fetch_add(1);
-      return loaded_->calls->Start(route, std::move(request), client.value(), std::move(reply));
+      return StartCall(route, std::move(request), client.value(), std::move(reply));
     case RouteId::kHealth:
     case RouteId::kHealthLive:
     case RouteId::kHealthReady:
@@ -139,9 +159,23 @@ void ApiServer::OnRequest(HttpRequest request, HttpReply reply) {
     const ApiResult<std::string> answer = AnswerOnHelper(match, *shared, client);
     HttpResponse response =
         answer.ok() ? HttpResponse{.body = answer.value()} : ErrorResponse(answer.error());
+    if (answer.ok() && match.route->id == RouteId::kMetrics)
+      response.content_type = kMetricsContentType;
     http_->Post(
         [reply, response = std::move(response)]() mutable { reply.Send(std::move(response)); });
   });
+}
+
+void ApiServer::StartCall(const Route& route, HttpRequest request, const Client& client,
+                          HttpReply reply) {
+  ApiResult<TenantSlot> slot = limits_.Enter(client.tenant, TenantLimits::Clock::now());
+  if (!slot.ok()) {
+    loaded_->metrics->CountRejection(slot.error().code);
+    return reply.Send(ErrorResponse(slot.error()));
+  }
+  num_calls_.fetch_add(1);
+  loaded_->calls->Start(route, std::move(request), client, std::move(slot.value()),
+                        std::move(reply));
 }
 
 HttpResponse ApiServer::AnswerHealth(RouteId id) const {
@@ -183,6 +217,8 @@ ApiResult<std::string> ApiServer::AnswerOnHelper(const RouteMatch& match,
       return nlohmann::json({{"version", kQuireVersion}}).dump();
     case RouteId::kLoad:
       return nlohmann::json({{"server_load", num_calls_.load()}}).dump();
+    case RouteId::kMetrics:
+      return loaded_->metrics->Text(loaded_->engine.get());
     case RouteId::kModels:
       return AnswerModels(model);
     case RouteId::kModel:
@@ -226,11 +262,81 @@ void ApiServer::OnRing() {
 }
 
 void ApiServer::OnTick() {
-  if (is_loaded_.load(std::memory_order_acquire)) loaded_->calls->OnTick();
+  if (!is_loaded_.load(std::memory_order_acquire)) return;
+  loaded_->calls->OnTick();
+  loaded_->metrics->SetStalledStreams(static_cast<uint32_t>(loaded_->calls->num_stalled()));
+  if (num_ticks_++ % kTicksPerSecond == 0) TickLog();
 }
 
-void ApiServer::OnAnswered(const HttpRequest& /*request*/, int /*status*/, double /*seconds*/) {}
+void ApiServer::TickLog() {
+  // The engine answers between two steps, for which this thread must not wait.
+  helper_->Post([this] {
+    const EngineStats stats = loaded_->engine->stats();
+    http_->Post([this, stats] {
+      log_.Tick({.num_prompt_tokens = stats.prompt_tokens,
+                 .num_generated_tokens = stats.generated_tokens,
+                 .num_queried_tokens = stats.matches.queried_tokens,
+                 .num_hit_tokens = stats.matches.matched_tokens,
+                 .num_preemptions = stats.num_preemptions,
+                 .num_running = stats.num_running,
+                 .num_waiting = stats.num_waiting,
+                 .held_bytes = stats.kv_held_bytes,
+                 .budget_bytes = stats.kv_budget_bytes},
+                Log::Clock::now());
+    });
+  });
+}
 
-void ApiServer::OnCallEnded(const CallSummary& /*summary*/) { num_calls_.fetch_sub(1); }
+void ApiServer::OnAnswered(const HttpRequest& request, int status, double seconds) {
+  const ApiResult<RouteMatch> match = FindRoute(request);
+  const Route* route = match.ok() ? match.value().route : nullptr;
+  if (is_loaded_.load(std::memory_order_acquire))
+    loaded_->metrics->ObserveHttp(request.method, status,
+                                  route == nullptr ? "none" : route->pattern, seconds);
+  // Calls that came as far as the engine are logged with their numbers, in OnCallEnded.
+  if (route != nullptr && route->is_generation() && status != 401 && status != 429) return;
+  if (status < 400 && (route == nullptr || !route->is_logged())) return;
+  const ApiResult<Client> client = access_.Identify(request);
+  RequestRecord record;
+  record.id = request.id;
+  if (client.ok()) {
+    record.tenant = client.value().tenant;
+    record.key_name = client.value().key_name;
+  }
+  record.method = request.method;
+  record.endpoint = request.Path();
+  record.status = status;
+  record.seconds = seconds;
+  log_.Request(record, Log::Clock::now());
+}
+
+void ApiServer::OnCallEnded(const CallSummary& summary) {
+  num_calls_.fetch_sub(1);
+  loaded_->metrics->ObserveCall(summary);
+  RequestRecord record = {.id = summary.request_id,
+                          .tenant = summary.tenant,
+                          .key_name = summary.key_name,
+                          .method = "POST",
+                          .endpoint = summary.endpoint,
+                          .status = summary.status,
+                          .seconds = summary.total_seconds,
+                          .code = summary.error_code};
+  if (summary.num_prompts > 0) {
+    record.num_prompt_tokens = summary.prompt_tokens;
+    record.num_cached_tokens = summary.cached_tokens;
+    record.num_generated_tokens = summary.generated_tokens;
+    record.queue_seconds = summary.queue_seconds;
+    if (summary.first_token_seconds >= 0) record.ttft_seconds = summary.first_token_seconds;
+    if (summary.longest_answer > 1)
+      record.tpot_seconds =
+          (summary.total_seconds - summary.read_seconds - summary.first_token_seconds) /
+          static_cast<double>(summary.longest_answer - 1);
+    for (const std::string& reason : summary.finish_reasons)
+      if (record.finish.find(reason) == std::string::npos)
+        record.finish += (record.finish.empty() ? "" : ",") + reason;
+    record.match_stop = MatchStopName(summary.match_stop);
+  }
+  log_.Request(record, Log::Clock::now());
+}
 
 }  // namespace quire

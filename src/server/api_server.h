@@ -19,9 +19,12 @@
 #include "server/http/http_server.h"
 #include "server/live_calls.h"
 #include "server/load_state.h"
+#include "server/log.h"
+#include "server/metrics.h"
 #include "server/model_card.h"
 #include "server/routes.h"
 #include "server/serve_options.h"
+#include "server/tenant_limits.h"
 
 namespace quire {
 
@@ -49,6 +52,8 @@ class ApiServer final : public HttpHandler {
   // Both require Load.
   Engine& engine() { return *loaded_->engine; }
   const ModelCard& card() const { return *loaded_->card; }
+  // What to tell at the start: lines with their ends.
+  std::string Banner();
 
   // HttpHandler.
   std::optional<HttpResponse> OnHead(const HttpRequest& head) override;
@@ -63,22 +68,26 @@ class ApiServer final : public HttpHandler {
   struct Loaded {
     std::unique_ptr<Engine> engine;
     std::unique_ptr<ModelCard> card;
+    std::unique_ptr<Metrics> metrics;
     std::unique_ptr<LiveCalls> calls;
   };
 
   ApiServer(ServeOptions options, Access access);
   std::optional<ApiError> RefuseRoute(const Route& route, const HttpRequest& head) const;
   HttpResponse AnswerHealth(RouteId id) const;
-  // What needs no body or little work.
-  HttpResponse AnswerSimple(const RouteMatch& match, const HttpRequest& request,
-                            const Client& client);
+  void StartCall(const Route& route, HttpRequest request, const Client& client, HttpReply reply);
   // What reads a body or asks the engine, on the helper thread.
   ApiResult<std::string> AnswerOnHelper(const RouteMatch& match, const HttpRequest& request,
                                         const Client& client);
   void OnCallEnded(const CallSummary& summary);
+  // The engine's totals for the log, once a second.
+  void TickLog();
 
   const ServeOptions options_;
   Access access_;
+  TenantLimits limits_;
+  Log log_;
+  uint32_t num_ticks_ = 0;
   LoadState load_state_;
   std::atomic<bool> is_loaded_{false}, drains_{false}, cuts_now_{false};
   std::atomic<size_t> num_calls_{0};

@@ -14,9 +14,9 @@
 namespace quire {
 
 struct CallSummary {
-  std::string request_id, key_name, tenant;
-  std::string endpoint;  // the route's pattern
-  int status = 200;      // 499: the client left
+  std::string request_id = {}, key_name = {}, tenant = {};
+  std::string endpoint = {};  // the route's pattern
+  int status = 200;           // 499: the client left
   std::string error_code = {};
   bool is_stream = false;
 

@@ -16,6 +16,7 @@
 #include "server/call_summary.h"
 #include "server/client.h"
 #include "server/http/http_server.h"
+#include "server/tenant_limits.h"
 
 namespace quire {
 
@@ -35,11 +36,12 @@ struct LiveCall {
   using Clock = std::chrono::steady_clock;
 
   LiveCall(std::string request_id, ApiForm api_form, std::string route_pattern, Client sender,
-           HttpReply its_reply, HttpServer* server)
+           TenantSlot tenant_slot, HttpReply its_reply, HttpServer* server)
       : id(std::move(request_id)),
         form(api_form),
         endpoint(std::move(route_pattern)),
         client(std::move(sender)),
+        slot(std::move(tenant_slot)),
         reply(std::move(its_reply)),
         news(std::make_shared<CallNews>(server)) {}
 
@@ -47,6 +49,7 @@ struct LiveCall {
   const ApiForm form;
   const std::string endpoint;
   const Client client;
+  TenantSlot slot;
   HttpReply reply;
   const std::shared_ptr<CallNews> news;
   const Clock::time_point start = Clock::now();

@@ -108,10 +108,12 @@ LiveCalls::LiveCalls(const LiveCallOptions& options, const ServedModel* model, E
       helper_(helper),
       on_end_(std::move(on_end)) {}
 
-void LiveCalls::Start(const Route& route, HttpRequest request, Client client, HttpReply reply) {
+void LiveCalls::Start(const Route& route, HttpRequest request, Client client, TenantSlot slot,
+                      HttpReply reply) {
   const ApiForm form = route.id == RouteId::kChat ? ApiForm::kChat : ApiForm::kCompletions;
-  const auto call = std::make_shared<LiveCall>(std::move(request.id), form, route.pattern,
-                                               std::move(client), std::move(reply), server_);
+  const auto call =
+      std::make_shared<LiveCall>(std::move(request.id), form, route.pattern, std::move(client),
+                                 std::move(slot), std::move(reply), server_);
   calls_.push_back(call);
   const std::weak_ptr<LiveCall> weak = call;
   call->reply.Watch(
@@ -156,6 +158,7 @@ void LiveCalls::Begin(const CallPtr& call, ApiResult<Submitted> submitted) {
     Submitted& work = submitted.value();
     if (!work.call.retain.empty()) call->retain = LiveCall::Retain::kWanted;
     call->submitted = LiveCall::Clock::now();
+    for (const auto& prompt : work.call.prompts) call->slot.Charge(prompt.size());
     call->writer =
         std::make_unique<AnswerWriter>(model_, std::move(work.call), std::move(work.answers));
   }
@@ -268,7 +271,10 @@ void LiveCalls::OnGone(LiveCall& call) {
 
 void LiveCalls::End(LiveCall& call, int status, const std::string& error_code) {
   if (std::exchange(call.has_ended, true)) return;
-  on_end_(Summarise(call, status, error_code));
+  const CallSummary summary = Summarise(call, status, error_code);
+  call.slot.Charge(summary.generated_tokens);
+  call.slot.Reset();
+  on_end_(summary);
 }
 
 void LiveCalls::OnRing() {

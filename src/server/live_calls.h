@@ -35,7 +35,9 @@ class LiveCalls {
             HttpServer* server, HelperThread* helper,
             std::function<void(const CallSummary&)> on_end);
 
-  void Start(const Route& route, HttpRequest request, Client client, HttpReply reply);
+  // `slot`: held until the end.
+  void Start(const Route& route, HttpRequest request, Client client, TenantSlot slot,
+             HttpReply reply);
   void OnRing();
   void OnTick();
   // Ends all that is under way with this error.

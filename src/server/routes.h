@@ -6,6 +6,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "server/api/api_error.h"
@@ -53,6 +54,10 @@ struct Route {
   bool has_body;        // JSON
   bool needs_engine;    // 503 until the model is loaded
   bool is_new_work;     // 503 while draining
+
+  bool is_generation() const { return id == RouteId::kChat || id == RouteId::kCompletions; }
+  // Others come every few seconds and tell nothing as long as they work.
+  bool is_logged() const { return is_new_work || method != std::string_view("GET"); }
 };
 
 std::span<const Route> AllRoutes();
