@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/errors.h"
+#include "cli/option_sources.h"
 #include "cli/units.h"
 
 namespace quire {
@@ -240,6 +241,15 @@ ServeOptions ToServeOptions(const ServeFlags& flags, bool needs_model,
                                                {"warning", LogLevel::kWarning},
                                                {"error", LogLevel::kError}});
   options.log.logs_prompts = flags.log_prompts;
+  return options;
+}
+
+ServeOptions ReadServeOptions(CLI::App& command, ServeFlags& flags, bool needs_model,
+                              std::vector<std::string>* problems) {
+  const OptionOrigins origins = ReadOtherSources(command, "config", problems);
+  const auto key = origins.find(command.get_option("--api-key"));
+  ServeOptions options = ToServeOptions(flags, needs_model, problems);
+  options.access.keys_are_visible = key != origins.end() && key->second == "flag";
   return options;
 }
 
