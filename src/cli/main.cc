@@ -50,8 +50,8 @@ int Main(int argc, char** argv) {
     CommandBody body;
   };
   std::vector<Command> commands;
-  for (const auto add :
-       {AddRunCommand, AddInspectCommand, AddBenchCommand, AddTokenizeCommand, AddVerifyCommand}) {
+  for (const auto add : {AddRunCommand, AddServeCommand, AddInspectCommand, AddBenchCommand,
+                         AddTokenizeCommand, AddVerifyCommand}) {
     CommandBody body = add(app);
     commands.push_back({app.get_subcommands({}).back(), std::move(body)});
   }
