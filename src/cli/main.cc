@@ -87,8 +87,8 @@ int Main(int argc, char** argv) {
     CommandBody body;
   };
   std::vector<Command> commands;
-  for (const auto add : {AddRunCommand, AddInspectCommand, AddBenchCommand, AddTokenizeCommand,
-                         AddVerifyCommand, AddServeCommand, AddConfigCommand}) {
+  for (const auto add : {AddRunCommand, AddServeCommand, AddInspectCommand, AddBenchCommand,
+                         AddTokenizeCommand, AddVerifyCommand, AddConfigCommand}) {
     CommandBody body = add(app);
     commands.push_back({app.get_subcommands({}).back(), std::move(body)});
   }
