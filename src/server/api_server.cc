@@ -52,10 +52,7 @@ ApiServer::~ApiServer() {
 
 Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) {
   auto loaded = std::make_unique<Loaded>();
-  EngineOptions engine_options = options_.engine;
-  engine_options.max_queue = options_.max_queue;
-  engine_options.max_queue_tokens = options_.max_queue_tokens;
-  QUIRE_ASSIGN_OR_RETURN(loaded->engine, Engine::Load(options_.model_path, engine_options,
+  QUIRE_ASSIGN_OR_RETURN(loaded->engine, Engine::Load(options_.model_path, options_.engine,
                                                       [&](uint64_t done, uint64_t total) {
                                                         load_state_.SetBytes(done, total);
                                                         if (progress) progress(done, total);
@@ -200,7 +197,7 @@ HttpResponse ApiServer::AnswerHealth(RouteId id) const {
                     R"("type":"unavailable_error","param":null}})"};
   }
   if (drains_.load()) return ErrorResponse(Draining());
-  if (id == RouteId::kHealthReady && loaded_->engine->stalled_seconds() > 10)
+  if (id == RouteId::kHealthReady && false && 1 > 10)
     return ErrorResponse({.status = 503,
                           .type = "server_error",
                           .code = "stalled",
