@@ -46,6 +46,10 @@ class Engine {
   const EngineOptions& options() const { return runner_->options(); }
   uint64_t weight_bytes() const { return runner_->weight_bytes(); }
   uint64_t kv_budget_bytes() const { return runner_->kv_budget_bytes(); }
+  // Tokens that a sequence can have computed, alone in the whole budget.
+  uint32_t longest_sequence() const { return longest_; }
+  // Of the arithmetic: equal ones give equal bits.
+  const std::string& identity() const { return runner_->identity(); }
 
   // Refuses what can never be answered: kInvalidArgument for a bad field or id, kResourceExhausted
   // for a prompt (and max_tokens) that the context or the whole KV memory can't hold, with the
