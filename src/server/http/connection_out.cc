@@ -192,9 +192,11 @@ void Connection::OnAllSent() {
   if (state_ != State::kAnswering || status_ == 0) return;
   if (has_ended_) return AnswerDone();
   if (exchange_ == nullptr || !exchange_->on_sent) return;
-  const auto exchange = exchange_;  // the callback may end the answer, and itself
-  const auto on_sent = exchange->on_sent;
+  // The callback may end the answer, and watch anew: it is not run where it can be overwritten.
+  const auto exchange = exchange_;
+  auto on_sent = std::exchange(exchange->on_sent, nullptr);
   on_sent();
+  if (exchange->connection != nullptr && !exchange->on_sent) exchange->on_sent = std::move(on_sent);
 }
 
 void Connection::Drop(GoneReason reason) {

@@ -3,7 +3,7 @@
 // It reads heads and bodies within limits, hands whole requests to a handler and sends what the
 // handler answers, whole or in pieces. It knows no API: routes, keys and JSON are the handler's.
 //
-// What it keeps, whoever is at the other end (docs/server.md has the reasons):
+// What it keeps, whoever is at the other end (docs/server_transport.md has the reasons):
 //   - limits of HttpLimits; a request over one is answered (408, 413, 431, 503) before its body is
 //     read, and the connection closes;
 //   - framing that is not plain (two lengths, a length and chunks, a bare LF, an absolute or odd

@@ -62,7 +62,8 @@ struct TestAnswer {
 // A socket with a receive time-out of 5 s; -1 means that it could not connect.
 class TestClient {
  public:
-  explicit TestClient(uint16_t port, const char* host = "127.0.0.1", int receive_buffer = 0);
+  explicit TestClient(uint16_t port, const char* host = "127.0.0.1", int receive_buffer = 0,
+                      const char* from = nullptr);
   explicit TestClient(const std::string& unix_path);
   ~TestClient();
   TestClient(TestClient&& other) noexcept;
