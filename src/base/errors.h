@@ -34,6 +34,10 @@ Status NonFinite(fmt::format_string<Args...> format, Args&&... args) {
   return {StatusCode::kNonFinite, fmt::format(format, std::forward<Args>(args)...)};
 }
 template <class... Args>
+Status Unavailable(fmt::format_string<Args...> format, Args&&... args) {
+  return {StatusCode::kUnavailable, fmt::format(format, std::forward<Args>(args)...)};
+}
+template <class... Args>
 Status Internal(fmt::format_string<Args...> format, Args&&... args) {
   return {StatusCode::kInternal, fmt::format(format, std::forward<Args>(args)...)};
 }

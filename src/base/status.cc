@@ -15,6 +15,7 @@ int ExitCode(StatusCode code) {
       return 3;
     case StatusCode::kNonFinite:
     case StatusCode::kCancelled:
+    case StatusCode::kUnavailable:
     case StatusCode::kInternal:
       return 1;
   }

@@ -21,6 +21,7 @@ enum class StatusCode {
   kResourceExhausted,  // pages, memory or a limit
   kNonFinite,          // NaN or infinity where a number was needed
   kCancelled,          // the caller asked for it
+  kUnavailable,        // not now: too many others wait; later it can work
   kInternal,           // the system refused something that should work
 };
 

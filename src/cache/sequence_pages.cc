@@ -28,6 +28,7 @@ SequencePages::SequencePages(SequencePages&& other) noexcept
       next_(std::exchange(other.next_, 0)),
       node_(std::exchange(other.node_, kNoNode)),
       num_shared_(std::exchange(other.num_shared_, 0)),
+      num_inserted_(std::exchange(other.num_inserted_, 0)),
       tables_(std::exchange(other.tables_, {})),
       views_(std::exchange(other.views_, {})) {}
 
@@ -41,6 +42,7 @@ SequencePages& SequencePages::operator=(SequencePages&& other) noexcept {
   next_ = std::exchange(other.next_, 0);
   node_ = std::exchange(other.node_, kNoNode);
   num_shared_ = std::exchange(other.num_shared_, 0);
+  num_inserted_ = std::exchange(other.num_inserted_, 0);
   tables_ = std::exchange(other.tables_, {});
   views_ = std::exchange(other.views_, {});
   return *this;
@@ -95,6 +97,7 @@ void SequencePages::Share(uint32_t page, std::span<const TokenId> tokens) {
   PrefixTree& tree = cache_->tree();
   const NodeId node = tree.FindOrAdd(node_, tokens);
   if (node == kNoNode) return;
+  bool is_new = false;
   for (uint32_t g = 0; g < tables_.size(); ++g) {
     PageTable& table = tables_[g];
     if (page < table.first_page()) continue;
@@ -103,15 +106,18 @@ void SequencePages::Share(uint32_t page, std::span<const TokenId> tokens) {
     for (PageRef* form : {&table.open(page), &table.sealed(page)}) {
       if (!*form || (form == &table.open(page) && !keeps_open)) continue;
       const PageClass c = form->page_class();
-      if (tree.has_page(node, c))
+      if (tree.has_page(node, c)) {
         *form = tree.Use(node, c);
-      else
+      } else {
         tree.KeepPage(node, *form);
+        is_new = true;
+      }
     }
     table.RefreshAddress(page);
   }
   MoveTo(node);
   ++num_shared_;
+  if (is_new) num_inserted_ += cache_->shape().page_size;
 }
 
 void SequencePages::MoveTo(NodeId node) {

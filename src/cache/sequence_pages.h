@@ -78,6 +78,8 @@ class SequencePages {
 
   NodeId node() const { return node_; }
   uint32_t num_shared_pages() const { return num_shared_; }
+  // Tokens of the full pages that it brought into the tree: nobody had computed them before.
+  uint32_t num_inserted() const { return num_inserted_; }
   uint32_t num_tables() const { return static_cast<uint32_t>(tables_.size()); }
   const PageTable& table(uint32_t group) const { return tables_[group]; }
 
@@ -102,6 +104,7 @@ class SequencePages {
   uint32_t next_ = 0;
   NodeId node_;              // kNoNode when empty-handed (moved from, released)
   uint32_t num_shared_ = 0;  // pages that are in the tree
+  uint32_t num_inserted_ = 0;
   std::vector<PageTable> tables_;
   std::vector<KvView> views_;
 };

@@ -1,13 +1,13 @@
 #include "cli/engine_flags.h"
 
-#include <charconv>
-#include <cmath>
+#include <chrono>
 #include <cstdlib>
 #include <random>
 
 #include "base/errors.h"
 #include "base/instruction_set.h"
 #include "cli/progress_bar.h"
+#include "cli/units.h"
 
 namespace quire {
 namespace {
@@ -24,14 +24,9 @@ StatusOr<bool> ParseSwitch(std::string_view flag, std::string_view word) {
   return InvalidArgument("{} {}: use on or off", flag, word);
 }
 
-// "80ms", "0.1s".
-StatusOr<uint32_t> ParseMilliseconds(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
-  const double ms = unit == "s" ? value * 1000 : value;
-  if (error == std::errc() && (unit == "ms" || unit == "s") && ms >= 1 && ms <= 60'000)
-    return static_cast<uint32_t>(ms);
+StatusOr<uint32_t> ParseStepTime(const std::string& text) {
+  QUIRE_ASSIGN_OR_RETURN(const std::chrono::milliseconds time, ParseDuration(text));
+  if (time.count() >= 1 && time.count() <= 60'000) return static_cast<uint32_t>(time.count());
   return InvalidArgument("'{}' is no time from 1ms to 60s: write for example 80ms", text);
 }
 
@@ -43,6 +38,10 @@ void AddModelArgument(CLI::App& command, EngineFlags& flags) {
 
 void AddEngineFlags(CLI::App& command, EngineFlags& flags, bool with_threads) {
   AddModelArgument(command, flags);
+  AddEngineChoices(command, flags, with_threads);
+}
+
+void AddEngineChoices(CLI::App& command, EngineFlags& flags, bool with_threads) {
   if (with_threads)
     command.add_option("-t,--threads", flags.num_threads,
                        "Worker threads; 0: the cores this process may use (default 0)");
@@ -55,7 +54,7 @@ void AddEngineFlags(CLI::App& command, EngineFlags& flags, bool with_threads) {
                      "Inputs of products with quantised weights: int8 (fast) or f32 (exact) "
                      "(default int8)");
   command.add_option(
-      "--context", flags.context_len,
+      "-c,--max-model-len,--context", flags.context_len,
       "Most tokens of a conversation; 0: what the model was trained for (default 0)");
   command.add_option("--token-budget,--chunk", flags.token_budget,
                      "Most tokens computed in one step, 1 to 4096 (default 512)");
@@ -125,7 +124,7 @@ StatusOr<EngineOptions> ToEngineOptions(const EngineFlags& flags) {
     QUIRE_ASSIGN_OR_RETURN(options.eviction, ParseEvictionPolicy(flags.eviction));
   }
   if (!flags.target_itl.empty()) {
-    auto ms = ParseMilliseconds(flags.target_itl);
+    auto ms = ParseStepTime(flags.target_itl);
     if (!ms.ok()) return ms.status().WithContext("--target-itl");
     options.target_itl_ms = ms.value();
   }
@@ -163,24 +162,6 @@ StatusOr<std::unique_ptr<ModelRunner>> LoadRunner(const EngineFlags& flags) {
 StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineFlags& flags) {
   QUIRE_ASSIGN_OR_RETURN(auto runner, LoadRunner(flags));
   return Engine::Create(std::move(runner));
-}
-
-StatusOr<uint64_t> ParseBytes(std::string_view text) {
-  const struct {
-    std::string_view name;
-    double factor;
-  } units[] = {{"", 1},         {"B", 1},        {"KB", 1e3},   {"MB", 1e6},    {"GB", 1e9},
-               {"TB", 1e12},    {"K", 0x1p10},   {"M", 0x1p20}, {"G", 0x1p30},  {"KiB", 0x1p10},
-               {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"T", 0x1p40}, {"TiB", 0x1p40}};
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
-  while (unit.starts_with(' ')) unit.remove_prefix(1);
-  if (error == std::errc() && std::isfinite(value) && value > 0)
-    for (const auto& known : units)
-      if (known.name == unit && value * known.factor < 0x1p62)
-        return static_cast<uint64_t>(value * known.factor);
-  return InvalidArgument("'{}' is no size: write for example 512MiB or 4GiB", text);
 }
 
 }  // namespace quire

@@ -38,6 +38,8 @@ struct SamplingFlags {
 // `command` gets the flags; the struct must outlive its parsing.
 void AddModelArgument(CLI::App& command, EngineFlags& flags);
 void AddEngineFlags(CLI::App& command, EngineFlags& flags, bool with_threads);
+// The same without the model.
+void AddEngineChoices(CLI::App& command, EngineFlags& flags, bool with_threads);
 void AddSamplingFlags(CLI::App& command, SamplingFlags& flags);
 
 // QUIRE_CPU and the words of the flags, checked. kInvalidArgument names the flag.
@@ -49,8 +51,5 @@ StatusOr<SamplingParams> ToSamplingParams(const SamplingFlags& flags);
 StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineFlags& flags);
 // The same without the engine's thread: for what computes by itself.
 StatusOr<std::unique_ptr<ModelRunner>> LoadRunner(const EngineFlags& flags);
-
-// "512 MiB", "4GiB", "1000000" to bytes. Units: B, KB to TB, KiB to TiB, and K, M, G, T (binary).
-StatusOr<uint64_t> ParseBytes(std::string_view text);
 
 }  // namespace quire

@@ -13,16 +13,19 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <utility>
 
 #include "base/ids.h"
 #include "base/lazy_array.h"
 #include "base/status.h"
 #include "base/wake_word.h"
 #include "cache/prefix_match.h"
-#include "engine/logprobs.h"
+#include "engine/logprob_table.h"
 #include "engine/request.h"
 
 namespace quire {
@@ -33,9 +36,19 @@ struct PromptReport {
   uint32_t num_cached = 0;  // its tokens that were not computed, at the first start
   MatchStop match_stop = MatchStop::kNamespace;
   uint32_t num_shared = 0;         // its tokens that the cache had, usable or not
+  uint32_t num_inserted = 0;       // its tokens that it brought into the cache, in whole pages
   double queue_seconds = 0;        // from Submit until it started
   double first_token_seconds = 0;  // from Submit until the first token
 };
+
+// How far a request has come. It does not fall back when a sequence of it is preempted.
+enum class AnswerPhase {
+  kQueued,   // never started
+  kPrefill,  // no token yet
+  kDecode,
+  kEnded,  // all choices
+};
+std::string_view AnswerPhaseName(AnswerPhase phase);  // "queued", "prefill", "decode", "ended"
 
 // FNV-1a over the bits of a row of logits, float by float.
 uint64_t HashOfLogits(std::span<const float> logits);
@@ -57,12 +70,25 @@ class Answer {
   // The tokens so far, without the one that ended it. The span stays valid.
   std::span<const TokenId> tokens(uint32_t choice) const;
   // Of token i < tokens().size(); requires that the request asked for them.
-  const Logprobs& logprobs(uint32_t choice, uint32_t i) const;
+  Logprobs logprobs(uint32_t choice, uint32_t i) const;
+  // Of the prompt's token i, given those before it: 1 <= i < num_prompt_logprobs(). The first has
+  // none. `sampled` is that of the prompt's own token.
+  Logprobs prompt_logprob(uint32_t i) const;
+  // prompt_len once the first token is there, or max_tokens was 0 and it ended; 0 if the request
+  // did not ask.
+  uint32_t num_prompt_logprobs() const {
+    return num_prompt_logprobs_.load(std::memory_order_acquire);
+  }
   // Seconds from Submit on; requires keeps_times.
   double token_seconds(uint32_t choice, uint32_t i) const;
   // Requires keeps_logits_hashes; of the logits that token i was sampled from.
   uint64_t logits_hash(uint32_t choice, uint32_t i) const;
   bool ended(uint32_t choice) const;
+  AnswerPhase phase() const { return phase_.load(std::memory_order_acquire); }
+  // Tokens of the prompt whose KV is there: now while phase() is kPrefill, all of them after that.
+  uint32_t num_prompt_computed() const {
+    return num_prompt_computed_.load(std::memory_order_relaxed);
+  }
 
   // The rest requires that the choice has ended.
   FinishReason finish_reason(uint32_t choice) const { return choices_[choice].finish_reason; }
@@ -81,11 +107,18 @@ class Answer {
 
   // Engine side. Allocates nothing.
   PromptReport& mutable_prompt() { return prompt_; }
+  void PushPromptLogprob(const Logprobs& logprobs);  // of token num_prompt_logprobs()
   void Push(uint32_t choice, TokenId id, const Logprobs& logprobs, std::span<const float> logits);
   void Finish(uint32_t choice, FinishReason reason, Status status,
               std::optional<TokenId> stop_token = {});
   void CountPreemption() { num_preemptions_.fetch_add(1, std::memory_order_relaxed); }
-  void Notify() { news_.Raise(); }  // after the pushes of a step
+  void SetPhase(AnswerPhase phase) { phase_.store(phase, std::memory_order_release); }
+  void SetPromptComputed(uint32_t num_tokens) {
+    num_prompt_computed_.store(num_tokens, std::memory_order_relaxed);
+  }
+  // False: it was marked already, and Notify is still to come.
+  bool MarkNews() { return !std::exchange(has_news_, true); }
+  void Notify();  // once a step, after its pushes
   double SecondsSinceSubmit() const;
 
  private:
@@ -96,7 +129,7 @@ class Answer {
     Status status;
     std::optional<TokenId> stop_token;
     LazyArray<TokenId> tokens;
-    std::unique_ptr<Logprobs[]> logprobs;
+    std::optional<LogprobTable> logprobs;
     LazyArray<double> seconds;
     LazyArray<uint64_t> logits_hashes;
   };
@@ -105,8 +138,14 @@ class Answer {
   const std::chrono::steady_clock::time_point submitted_;
   std::deque<Choice> choices_;
   PromptReport prompt_;
+  LogprobTable prompt_logprobs_;  // row i - 1: token i
   std::atomic<uint32_t> num_preemptions_{0};
+  std::atomic<AnswerPhase> phase_{AnswerPhase::kQueued};
+  std::atomic<uint32_t> num_prompt_computed_{0};
+  std::atomic<uint32_t> num_prompt_logprobs_{0};
   std::atomic<bool> aborted_{false};
+  bool has_news_ = false;  // engine side
+  const std::function<void()> on_news_;
   WakeWord news_;
 };
 

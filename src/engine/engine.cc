@@ -41,7 +41,8 @@ Engine::Engine(std::unique_ptr<ModelRunner> runner, Tokenizer tokenizer)
     : runner_(std::move(runner)),
       tokenizer_(std::move(tokenizer)),
       longest_(LongestAlone(*runner_)),
-      loop_(runner_.get(), &tokenizer_),
+      queue_(runner_->options().max_queue, runner_->options().max_queue_tokens),
+      loop_(runner_.get(), &tokenizer_, &queue_),
       thread_([this] { Run(); }) {}
 
 Engine::~Engine() {
@@ -68,15 +69,40 @@ bool Engine::WaitForMail(std::chrono::milliseconds most) {
   return has_mail_.wait_for(lock, most, [&] { return !mailbox_.empty(); });
 }
 
-bool Engine::Post(std::function<void(StepLoop&)> mail, bool is_new_request) {
+void Engine::PutIntoMailbox(std::function<void(StepLoop&)> mail) {
+  mailbox_.push_back(std::move(mail));
+  mail_waits_.store(true, std::memory_order_release);
+}
+
+void Engine::Post(std::function<void(StepLoop&)> mail) {
   {
     const std::lock_guard lock(mutex_);
-    if (is_new_request && drains_) return false;
-    mailbox_.push_back(std::move(mail));
-    mail_waits_.store(true, std::memory_order_release);
+    PutIntoMailbox(std::move(mail));
   }
   has_mail_.notify_one();
-  return true;
+}
+
+Status Engine::PostRequest(uint64_t prompt_len, std::function<void(StepLoop&)> mail) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (drains_)
+      return Status(StatusCode::kCancelled, "the engine drains: it takes no new requests");
+    switch (queue_.Enter(prompt_len)) {
+      case QueueLimit::Verdict::kTooManyRequests:
+        return Unavailable("{} requests are waiting, as many as --max-queue allows: try again",
+                           queue_.num_requests());
+      case QueueLimit::Verdict::kTooManyTokens:
+        return Unavailable(
+            "{} prompt tokens are waiting and this prompt has {}; --max-queue-tokens allows {}: "
+            "try again",
+            queue_.num_tokens(), prompt_len, options().max_queue_tokens);
+      case QueueLimit::Verdict::kEntered:
+        break;
+    }
+    PutIntoMailbox(std::move(mail));
+  }
+  has_mail_.notify_one();
+  return OkStatus();
 }
 
 void Engine::EmptyMailbox() {
@@ -139,6 +165,9 @@ StatusOr<std::shared_ptr<Answer>> Engine::Submit(Request request) {
   if (request.max_tokens.has_value() && request.sampling.min_tokens > *request.max_tokens)
     return InvalidArgument("min_tokens {}: need at most max_tokens, {}",
                            request.sampling.min_tokens, *request.max_tokens);
+  if (request.prompt_logprobs.value_or(0) > SamplingParams::kMaxTopLogprobs)
+    return InvalidArgument("prompt_logprobs {}: need 0 to {}", *request.prompt_logprobs,
+                           SamplingParams::kMaxTopLogprobs);
   if (!tokenizer_.has_text() && !request.sampling.stop_strings.empty())
     return InvalidArgument("stop strings need a model with text: give stop token ids");
   QUIRE_RETURN_IF_ERROR(request.sampling.Prepare(
@@ -146,12 +175,10 @@ StatusOr<std::shared_ptr<Answer>> Engine::Submit(Request request) {
       tokenizer_.has_text() ? tokenizer_.end_of_generation() : std::span<const TokenId>()));
   QUIRE_ASSIGN_OR_RETURN(const uint32_t most_tokens, MostTokens(request));
   auto answer = std::make_shared<Answer>(next_id_.fetch_add(1), request, most_tokens);
-  const bool is_taken =
-      Post([request = std::make_shared<Request>(std::move(request)), answer,
-            most_tokens](StepLoop& loop) { loop.Add(std::move(*request), answer, most_tokens); },
-           /*is_new_request=*/true);
-  if (!is_taken)
-    return Status(StatusCode::kCancelled, "the engine drains: it takes no new requests");
+  const uint64_t prompt_len = request.prompt.size();
+  QUIRE_RETURN_IF_ERROR(PostRequest(
+      prompt_len, [request = std::make_shared<Request>(std::move(request)), answer, most_tokens](
+                      StepLoop& loop) { loop.Add(std::move(*request), answer, most_tokens); }));
   return answer;
 }
 

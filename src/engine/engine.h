@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "engine/answer.h"
 #include "engine/model_runner.h"
+#include "engine/queue_limit.h"
 #include "engine/request.h"
 #include "engine/step_loop.h"
 #include "text/tokenizer.h"
@@ -44,10 +45,15 @@ class Engine {
   const EngineOptions& options() const { return runner_->options(); }
   uint64_t weight_bytes() const { return runner_->weight_bytes(); }
   uint64_t kv_budget_bytes() const { return runner_->kv_budget_bytes(); }
+  // Tokens that a sequence can have computed, alone in the whole budget.
+  uint32_t longest_sequence() const { return longest_; }
+  // Of the arithmetic: equal ones give equal bits.
+  const std::string& identity() const { return runner_->identity(); }
 
   // Refuses what can never be answered: kInvalidArgument for a bad field or id, kResourceExhausted
   // for a prompt (and max_tokens) that the context or the whole KV memory can't hold, with the
-  // numbers; kCancelled while it drains.
+  // numbers; kUnavailable if too many requests or tokens wait (max_queue, max_queue_tokens);
+  // kCancelled while it drains.
   StatusOr<std::shared_ptr<Answer>> Submit(Request request);
 
   // Ends an answer before the next step; what is computed of its prompt stays cached. The choices
@@ -66,8 +72,10 @@ class Engine {
  private:
   explicit Engine(std::unique_ptr<ModelRunner> runner, Tokenizer tokenizer);
   void Run();
-  // False, and nothing posted, if a new request comes while the engine drains.
-  bool Post(std::function<void(StepLoop&)> mail, bool is_new_request = false);
+  void Post(std::function<void(StepLoop&)> mail);
+  // Nothing is posted if the engine drains or too many wait.
+  Status PostRequest(uint64_t prompt_len, std::function<void(StepLoop&)> mail);
+  void PutIntoMailbox(std::function<void(StepLoop&)> mail);  // requires: mutex_ is held
   void EmptyMailbox();
   // While there is nothing to compute; false: there is no mail.
   bool WaitForMail(std::chrono::milliseconds most);
@@ -77,6 +85,7 @@ class Engine {
   std::unique_ptr<ModelRunner> runner_;
   Tokenizer tokenizer_;
   const uint32_t longest_;  // tokens that a sequence can have computed, alone in the whole budget
+  QueueLimit queue_;        // Enter: under mutex_
   StepLoop loop_;
 
   std::mutex mutex_;  // of the next three

@@ -32,6 +32,13 @@ struct EngineOptions {
   uint32_t token_budget = 512;  // most tokens of a step
   uint32_t target_itl_ms = 0;   // keep a step of decodes and chunks below it; 0: no such goal
   uint32_t max_seqs = 256;      // most sequences that have pages at once
+  // Of the logits of prompts that want log-probabilities, in one step: their chunks are shorter for
+  // it, since a row of logits is much larger than a row of anything else.
+  uint64_t prompt_logits_bytes = uint64_t{32} << 20;
+  // Most requests that wait for their first start, and tokens of their prompts; 0: no limit. If
+  // nobody waits, one request may wait, however long it is.
+  uint32_t max_queue = 0;
+  uint64_t max_queue_tokens = 0;
 };
 
 }  // namespace quire

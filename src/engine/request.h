@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,12 +26,21 @@ struct Request {
   uint32_t num_choices = 1;  // 1 to kMaxChoices answers to the one prompt, which share its pages
   int32_t priority = 0;      // lower runs earlier
   std::string tenant = {};
-  std::string salt = {};      // a namespace inside the tenant's
+  std::string salt = {};  // a namespace inside the tenant's
+  // 0 to 20: log-probabilities of the prompt's tokens under the model, each with so many of the
+  // likeliest: Answer::prompt_logprob. All of the prompt is computed then, whatever the cache has
+  // of it; what is computed is left for others.
+  std::optional<uint32_t> prompt_logprobs = {};
   bool uses_prefixes = true;  // take what the cache has of the prompt, and leave what is computed
   bool keeps_times = false;   // when each token came: Answer::token_seconds
   // A hash of the bits of the logits that each token was sampled from: Answer::logits_hash. For
   // tests and for `quire verify`.
   bool keeps_logits_hashes = false;
+  std::string label = {};  // for lists of requests, such as a client's id of it
+  // Called on the engine thread at most once a step: after a step that computed a part of the
+  // prompt, sampled tokens of any choice, or ended one. Must neither block nor allocate, and not
+  // own the Answer, which keeps it.
+  std::function<void()> on_news = {};
 };
 
 enum class FinishReason {

@@ -107,6 +107,15 @@ StatusOr<SampledToken> Sampler::Sample(std::span<const float> logits, const Samp
   return token;
 }
 
+StatusOr<Logprobs> Sampler::Score(std::span<const float> logits, TokenId token,
+                                  uint32_t num_top) const {
+  const std::span<const float> row = logits.first(num_tokens_);
+  QUIRE_ASSIGN_OR_RETURN(const TokenId best, CheckedBestToken(row));
+  Logprobs logprobs;
+  FillLogprobs(row, best, token, num_top, logprobs);
+  return logprobs;
+}
+
 TokenId Sampler::Draw(std::span<const float> logits, TokenId best, const SamplingParams& params,
                       uint64_t random) {
   // From here a token is its place in `kept`, which rises with its id.

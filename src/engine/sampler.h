@@ -57,6 +57,9 @@ class Sampler {
 
   uint32_t num_tokens() const { return num_tokens_; }
 
+  // Of a token that is known, with the `num_top` likeliest. Errors: as Sample.
+  StatusOr<Logprobs> Score(std::span<const float> logits, TokenId token, uint32_t num_top) const;
+
  private:
   struct Candidate {
     float logit;

@@ -20,9 +20,10 @@ constexpr double kMostIdleSeconds = 10;
 
 }  // namespace
 
-StepLoop::StepLoop(ModelRunner* runner, const Tokenizer* tokenizer)
+StepLoop::StepLoop(ModelRunner* runner, const Tokenizer* tokenizer, QueueLimit* queue)
     : runner_(runner),
       tokenizer_(tokenizer),
+      queue_(queue),
       start_(std::chrono::steady_clock::now()),
       sampler_(static_cast<uint32_t>(runner->model().shape().num_tokens)),
       chunks_({.target_ms = static_cast<double>(runner->options().target_itl_ms),
@@ -80,6 +81,7 @@ StepLoop::Live StepLoop::MakeLive(std::shared_ptr<SharedRequest> shared, uint32_
   live.scheduled.priority = request.priority;
   live.scheduled.ns = shared->ns;
   live.scheduled.is_private = !request.uses_prefixes;
+  live.scheduled.most_matched = MostMatched(*shared);
   live.scheduled.tenant = runner_->cache().tenant_of(shared->ns);
   live.scheduled.most_tokens =
       static_cast<uint32_t>(request.prompt.size()) + std::max(shared->most_tokens, 1u) - 1;
@@ -110,6 +112,7 @@ bool StepLoop::Step() {
   ReserveParts(decision);
   if (!rows_.empty()) RunRows();
   const bool did_something = WatchForStalls(decision);
+  TellNews();
   RemoveEnded();
   if (const uint32_t now = now_s(); now != last_tick_s_) Tick();
   counts_.schedule_seconds += SecondsSince(begin) - (counts_.forward_seconds - forward_before);
@@ -120,12 +123,13 @@ void StepLoop::TakeAborts() {
   for (const auto& live : sequences_)
     if (!live->has_ended && live->shared->answer->aborted())
       End(*live, FinishReason::kCancelled, OkStatus(), /*keeps_pages=*/true);
+  TellNews();
   RemoveEnded();
 }
 
 void StepLoop::FollowOthers() {
   for (const auto& live : sequences_)
-    if (live->num_to_compute() > 1) live->pages->Follow(live->tokens);
+    if (live->num_to_compute() > 1) live->pages->Follow(live->matched_tokens());
 }
 
 void StepLoop::Apply(const StepDecision& decision) {
@@ -148,6 +152,8 @@ void StepLoop::Preempt(Live& live) {
   live.scheduled.waiting_since = step_;
   ++counts_.num_preemptions;
   live.shared->answer->CountPreemption();
+  if (live.shared->answer->phase() == AnswerPhase::kPrefill)
+    live.shared->answer->SetPromptComputed(0);
 }
 
 void StepLoop::Admit(Live& live, bool takes_match) {
@@ -158,76 +164,21 @@ void StepLoop::Admit(Live& live, bool takes_match) {
   else if (!takes_match)
     live.pages.emplace(cache().NewSequence(live.shared->ns, reserved));
   else
-    live.pages.emplace(cache().NewSequence(live.shared->ns, live.tokens, reserved, &match,
+    live.pages.emplace(cache().NewSequence(live.shared->ns, live.matched_tokens(), reserved, &match,
                                            /*counts=*/!live.was_admitted));
+  Answer& answer = *live.shared->answer;
+  if (answer.phase() <= AnswerPhase::kPrefill)
+    answer.SetPromptComputed(live.pages->next_position());
   if (live.was_admitted) return;
   live.was_admitted = true;
-  PromptReport& report = live.shared->answer->mutable_prompt();
+  LeaveQueue(*live.shared);
+  answer.SetPhase(AnswerPhase::kPrefill);
+  PromptReport& report = answer.mutable_prompt();
   report.num_cached = live.pages->next_position();
   report.match_stop = match.stop;
   report.num_shared = match.num_shared;
-  report.queue_seconds = live.shared->answer->SecondsSinceSubmit();
+  report.queue_seconds = answer.SecondsSinceSubmit();
   counts_.cached_prompt_tokens += report.num_cached;
-}
-
-void StepLoop::ReserveParts(const StepDecision& decision) {
-  rows_.clear();
-  row_owners_.clear();
-  for (const StepPart& part : decision.parts) {
-    Live& live = *sequences_[part.index];
-    if (live.has_ended || !live.pages.has_value()) continue;
-    const auto known = static_cast<uint32_t>(live.tokens.size());
-    const uint32_t end = std::min(live.pages->next_position() + part.num_tokens, known);
-    if (!live.pages->Reserve(end).ok()) continue;  // its turn will come
-    const bool wants_logits = end == known && live.shared->most_tokens > 0;
-    rows_.push_back({.pages = &*live.pages,
-                     .tokens = live.tokens,
-                     .end = end,
-                     .num_logits = wants_logits ? 1u : 0u});
-    row_owners_.push_back(&live);
-    live.scheduled.last_part = step_;
-  }
-}
-
-void StepLoop::RunRows() {
-  uint32_t num_rows = 0;
-  for (const StepRows& row : rows_) num_rows += row.end - row.pages->next_position();
-  const auto begin = std::chrono::steady_clock::now();
-  const StatusOr<std::span<const float>> logits = runner_->RunStep(rows_);
-  const double seconds = SecondsSince(begin);
-  counts_.forward_seconds += seconds;
-  chunks_.Measure(num_rows, seconds * 1000);
-  if (!logits.ok()) {  // the machine has no memory for the step's work: none of it is done
-    for (Live* live : row_owners_)
-      End(*live, FinishReason::kError, logits.status(), /*keeps_pages=*/false);
-    return;
-  }
-  const auto vocab_size = static_cast<size_t>(runner_->model().shape().vocab_size);
-  std::span<const float> rest = logits.value();
-  for (size_t row = 0; row < rows_.size(); ++row) {
-    CommitRow(row, *row_owners_[row], rest.first(rows_[row].num_logits * vocab_size));
-    rest = rest.subspan(rows_[row].num_logits * vocab_size);
-  }
-  for (Live* live : row_owners_) live->shared->answer->Notify();
-  for (auto& fork : forks_) sequences_.push_back(std::move(fork));
-  forks_.clear();
-}
-
-void StepLoop::CommitRow(size_t row, Live& live, std::span<const float> logits) {
-  const uint32_t begin = live.pages->next_position(), end = rows_[row].end;
-  if (const Status status = runner_->StatusOf(row); !status.ok()) {
-    live.pages->Cancel();
-    return End(live, FinishReason::kError, status, /*keeps_pages=*/false);
-  }
-  live.pages->Commit(end, live.tokens);
-  const auto prompt_len = static_cast<uint32_t>(live.shared->request.prompt.size());
-  counts_.computed_prompt_tokens += std::min(end, prompt_len) - std::min(begin, prompt_len);
-  ledger_.Serve(live.scheduled.tenant, end - begin);
-  if (end < live.tokens.size()) return;
-  if (live.shared->most_tokens == 0)
-    return End(live, FinishReason::kMaxTokens, OkStatus(), /*keeps_pages=*/true);
-  if (live.is_forking) ForkChoices(live, logits);
-  SampleInto(live, logits);
 }
 
 // Sequences that wait and are never served would be a bug of the scheduler, unless pins hold the
@@ -262,6 +213,7 @@ void StepLoop::Tick() {
 void StepLoop::AbortAll() {
   for (const auto& live : sequences_)
     if (!live->has_ended) End(*live, FinishReason::kCancelled, OkStatus(), /*keeps_pages=*/false);
+  TellNews();
   RemoveEnded();
 }
 
@@ -301,6 +253,10 @@ EngineStats StepLoop::stats() const {
   stats.num_chunks_read = runner_->num_chunks_read();
   stats.num_kv_saturated = runner_->num_kv_saturated();
   stats.matches = cache.match_counts();
+  if (queue_ != nullptr) {
+    stats.num_refused_for_requests = queue_->num_refused_for_requests();
+    stats.num_refused_for_tokens = queue_->num_refused_for_tokens();
+  }
   return stats;
 }
 

@@ -9,15 +9,18 @@
 // Threading: the engine thread only.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
 #include "engine/answer.h"
 #include "engine/model_runner.h"
+#include "engine/queue_limit.h"
 #include "engine/request.h"
 #include "engine/sampler.h"
 #include "engine/stop_text.h"
@@ -39,6 +42,7 @@ struct EngineStats {
   uint64_t num_steps = 0, num_preemptions = 0;
   uint64_t prompt_tokens = 0, cached_prompt_tokens = 0, computed_prompt_tokens = 0;
   uint64_t generated_tokens = 0;
+  uint64_t num_refused_for_requests = 0, num_refused_for_tokens = 0;  // max_queue, max_queue_tokens
   uint64_t num_finished = 0, num_failed = 0, num_cancelled = 0;
   uint64_t num_chunks_read = 0;   // (page, KV head) pairs
   uint64_t num_kv_saturated = 0;  // finite values beyond the codec's range
@@ -49,8 +53,9 @@ struct EngineStats {
 
 class StepLoop {
  public:
-  // Both must outlive it. `tokenizer` may have no text.
-  StepLoop(ModelRunner* runner, const Tokenizer* tokenizer);
+  // All must outlive it. `tokenizer` may have no text. `queue` may be null; a request that was
+  // counted in it leaves it when it starts or ends.
+  StepLoop(ModelRunner* runner, const Tokenizer* tokenizer, QueueLimit* queue = nullptr);
   ~StepLoop();
 
   // A request that was checked; its sampling is prepared. `most_tokens`: of an answer.
@@ -81,6 +86,9 @@ class StepLoop {
     NamespaceId ns = 0;
     uint32_t num_unfinished = 0;
   };
+  // Tokens that a sequence of this request may take from the cache: it needs the logits of all that
+  // come after those that have their log-probability.
+  static uint32_t MostMatched(const SharedRequest& shared);
   struct Live {
     std::shared_ptr<SharedRequest> shared;
     uint32_t choice = 0;
@@ -94,6 +102,9 @@ class StepLoop {
     bool has_ended = false;
     bool is_forking = false;  // computes the prompt for all choices
 
+    std::span<const TokenId> matched_tokens() const {
+      return std::span(tokens).first(std::min<size_t>(tokens.size(), scheduled.most_matched));
+    }
     // Of its known tokens; 0 while it waits.
     size_t num_to_compute() const {
       return pages.has_value() ? tokens.size() - pages->next_position() : 0;
@@ -107,6 +118,7 @@ class StepLoop {
   void Preempt(Live& live);
   void ReserveParts(const StepDecision& decision);
   void RunRows();
+  Status ScorePrompt(Live& live, uint32_t end, std::span<const float> logits);
   void CommitRow(size_t row, Live& live, std::span<const float> logits);
   void SampleInto(Live& live, std::span<const float> logits);
   void ForkChoices(Live& live, std::span<const float> logits);
@@ -115,11 +127,15 @@ class StepLoop {
   void End(Live& live, FinishReason reason, const Status& status, bool keeps_pages,
            std::optional<TokenId> stop_token = {});
   bool WatchForStalls(const StepDecision& decision);
+  void MarkNews(const std::shared_ptr<Answer>& answer);
+  void TellNews();
+  void LeaveQueue(const SharedRequest& shared);
   void RemoveEnded();
   Live MakeLive(std::shared_ptr<SharedRequest> shared, uint32_t choice) const;
 
   ModelRunner* const runner_;
   const Tokenizer* const tokenizer_;
+  QueueLimit* const queue_;
   const std::chrono::steady_clock::time_point start_;
   Sampler sampler_;
   std::vector<std::unique_ptr<Live>> sequences_;
@@ -130,7 +146,8 @@ class StepLoop {
   Scheduler scheduler_;
   std::vector<StepRows> rows_;
   std::vector<Live*> row_owners_;
-  std::vector<std::unique_ptr<Live>> forks_;  // of this step
+  std::vector<std::unique_ptr<Live>> forks_;   // of this step
+  std::vector<std::shared_ptr<Answer>> news_;  // to be told, each once
   uint64_t step_ = 0;
   uint64_t next_arrival_ = 1;
   uint32_t last_tick_s_ = 0;

@@ -32,8 +32,6 @@ void StepLoop::Accept(Live& live, const SampledToken& token, std::span<const flo
   const SamplingParams& sampling = live.shared->request.sampling;
   Answer& answer = *live.shared->answer;
   const auto prompt_len = static_cast<uint32_t>(live.shared->request.prompt.size());
-  if (live.tokens.size() == prompt_len && live.choice == 0)
-    answer.mutable_prompt().first_token_seconds = answer.SecondsSinceSubmit();
   if (sampling.EndsAnswer(token.id)) {
     const bool is_eos = tokenizer_->has_text() && tokenizer_->IsEndOfGeneration(token.id);
     return End(live, is_eos ? FinishReason::kEndOfAnswer : FinishReason::kStopToken, OkStatus(),
@@ -74,12 +72,27 @@ void StepLoop::End(Live& live, FinishReason reason, const Status& status, bool k
     shared.answer->Finish(live.is_forking ? i : live.choice, reason, status, stop_token);
   shared.num_unfinished -= num_choices;
   if (shared.num_unfinished == 0) {
+    if (shared.answer->phase() == AnswerPhase::kQueued) LeaveQueue(shared);
+    shared.answer->SetPhase(AnswerPhase::kEnded);
     ledger_.Leave(live.scheduled.tenant);
     ++counts_.num_finished;
     if (reason == FinishReason::kError) ++counts_.num_failed;
     if (reason == FinishReason::kCancelled) ++counts_.num_cancelled;
   }
-  shared.answer->Notify();
+  MarkNews(shared.answer);
+}
+
+void StepLoop::LeaveQueue(const SharedRequest& shared) {
+  if (queue_ != nullptr) queue_->Leave(shared.request.prompt.size());
+}
+
+void StepLoop::MarkNews(const std::shared_ptr<Answer>& answer) {
+  if (answer->MarkNews()) news_.push_back(answer);
+}
+
+void StepLoop::TellNews() {
+  for (const auto& answer : news_) answer->Notify();
+  news_.clear();
 }
 
 }  // namespace quire

@@ -3,53 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
-
-#include "base/test_data.h"
+#include "engine/test_loop.h"
 
 namespace quire {
 namespace {
-
-std::vector<TokenId> Tokens(size_t count, uint32_t seed = 1) {
-  std::mt19937 random(seed);
-  std::vector<TokenId> tokens(count);
-  for (TokenId& token : tokens) token = static_cast<TokenId>(random() % 250);
-  return tokens;
-}
-
-struct Loop {
-  explicit Loop(EngineOptions options = {}) {
-    options.num_threads = 1;
-    options.page_size = 16;
-    options.kv_memory_bytes = uint64_t{16} << 20;
-    options.fill_with_nan = true;
-    auto loaded = ModelRunner::Load(TestData("models/llama-gqa.gguf"), options, {});
-    QUIRE_CHECK(loaded.ok());
-    runner = std::move(loaded).value();
-    tokenizer.emplace(Tokenizer::Create(runner->model().vocabulary()).value());
-    steps = std::make_unique<StepLoop>(runner.get(), &*tokenizer);
-  }
-
-  std::shared_ptr<Answer> Add(Request request, uint32_t max_tokens) {
-    request.max_tokens = max_tokens;
-    request.sampling.ignore_eos = true;
-    const auto num_tokens = static_cast<uint32_t>(runner->model().shape().num_tokens);
-    QUIRE_CHECK(request.sampling.Prepare(num_tokens, {}).ok());
-    auto answer = std::make_shared<Answer>(next_id++, request, max_tokens);
-    steps->Add(std::move(request), answer, max_tokens);
-    return answer;
-  }
-  // Requires: the answer has one choice.
-  void RunUntilEnd(const Answer& answer) {
-    while (!answer.ended(0)) steps->Step();
-  }
-  EngineStats stats() const { return steps->stats(); }
-
-  std::unique_ptr<ModelRunner> runner;
-  std::optional<Tokenizer> tokenizer;
-  std::unique_ptr<StepLoop> steps;
-  uint64_t next_id = 1;
-};
 
 // The random number of a token is that of its place in the sequence, prompt included.
 TEST(StepLoop, TokensAreSampledAtTheirPosition) {

@@ -85,15 +85,16 @@ class Admitter {
     if (blocked_ != nullptr &&
         (waiting.priority != blocked_->priority || HasRunning(waiting.tenant)))
       return true;
-    bool takes_match = !waiting.is_private && cache_.keeps_prefixes();
+    bool takes_match = !waiting.is_private && cache_.keeps_prefixes() && waiting.most_matched > 0;
     const size_t least = LeastBytes(shape_, waiting.most_tokens);
     if (is_protected) {
       if (reserved_ + least > budget_) return true;  // those that are protected end without it
       // Where a match goes on, a page may be copied.
       if (!is_alone && reserved_ + least + OpenPageBytes(shape_) > budget_) takes_match = false;
     }
-    const StartNeed start = takes_match ? NeedWithMatch(cache_, waiting.ns, waiting.tokens)
-                                        : NeedWithoutMatch(cache_, waiting.ns);
+    const StartNeed start = takes_match
+                                ? NeedWithMatch(cache_, waiting.ns, waiting.matched_tokens())
+                                : NeedWithoutMatch(cache_, waiting.ns);
     Item item = draft_.MakeNew(index, start, takes_match);
     item.has_turn = index == turn_;
     for (const uint32_t prompt : draft_.prompts)
@@ -201,7 +202,7 @@ bool ComputesSamePage(const KvCache& cache, const StepDraft::Item& leader,
   const uint32_t page_size = cache.shape().page_size, page = follower.length() / page_size;
   if (leader.node() != follower.node() || leader.length() / page_size != page) return false;
   const size_t end = size_t{page + 1} * page_size;
-  if (leader.num_known() < end || follower.num_known() <= end) return false;
+  if (leader.num_known() < end || follower.sequence->matched_tokens().size() <= end) return false;
   if (!cache.keeps_prefixes() || leader.sequence->is_private || follower.sequence->is_private)
     return false;
   if (!follower.is_new && follower.length() % page_size != 0) return false;

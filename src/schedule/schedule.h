@@ -48,6 +48,7 @@
 //                part or a preemption.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -70,12 +71,18 @@ struct ScheduledSequence {
   std::span<const TokenId> tokens = {};  // known: prompt and answer so far; all of them must be
                                          // computed before the next can be sampled; not empty
   uint32_t most_tokens = 0;              // the length that it may reach
+  // Only of its first so many tokens may it take pages of others: it starts and follows as if it
+  // ended there (but its pages are shared). 0: none.
+  uint32_t most_matched = UINT32_MAX;
   uint32_t num_preemptions = 0;
   uint64_t waiting_since = 0;            // the step in which it came, or was preempted
   uint64_t last_part = 0;                // the last step in which it computed something; 0: never
   const SequencePages* pages = nullptr;  // null: it waits and holds nothing
 
   bool is_running() const { return pages != nullptr; }
+  std::span<const TokenId> matched_tokens() const {
+    return tokens.first(std::min<size_t>(tokens.size(), most_matched));
+  }
 };
 
 struct ScheduleLimits {

@@ -10,21 +10,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/answer.h"
+#include "server/api/answer_notes.h"
 #include "server/api/api_error.h"
 #include "server/api/generation_call.h"
 #include "server/api/served_model.h"
 
 namespace quire {
-
-// For usage and the last chunk; what only the server knows.
-struct AnswerNotes {
-  uint32_t cache_write_tokens = 0;
-  std::optional<int64_t> retained_until = {};
-};
 
 class AnswerWriter {
  public:
@@ -33,7 +29,8 @@ class AnswerWriter {
                std::vector<std::shared_ptr<Answer>> answers);
   ~AnswerWriter();
 
-  // Has any choice news that NextEvent would tell? Cheap.
+  // Are there tokens or ends that NextEvent has not looked at? It may still tell nothing of them,
+  // if their text is held back. Cheap.
   bool has_news() const;
 
   // The next event of a stream ("data: {...}\n\n"), or empty if there is nothing to tell now.
@@ -42,6 +39,9 @@ class AnswerWriter {
   // An error in place of the rest: an error event and [DONE]. It is finished then.
   std::string ErrorEvent(const ApiError& error);
   bool is_finished() const;
+  // The error that ended a choice, if one did: as long as nothing was sent it can be the status of
+  // the answer. NextEvent would give it as an event.
+  std::optional<ApiError> error() const;
 
   // Without a stream: have all choices ended? Then the whole JSON, or the error that ended one.
   bool all_ended() const;

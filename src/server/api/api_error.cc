@@ -133,6 +133,8 @@ ApiError FromStatus(const Status& status) {
                          "The model gave a number that is not finite for this request.");
     case StatusCode::kCancelled:
       return Draining();
+    case StatusCode::kUnavailable:
+      return ServerError(503, "queue_full", status.message(), 1);
     case StatusCode::kOk:
     case StatusCode::kInvalidFile:
     case StatusCode::kInternal:

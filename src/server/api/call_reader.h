@@ -17,11 +17,10 @@
 
 #include "server/api/api_error.h"
 #include "server/api/generation_call.h"
+#include "server/api/json_reader.h"
 #include "server/api/served_model.h"
 
 namespace quire {
-
-ApiResult<nlohmann::ordered_json> ReadJsonObject(std::string_view body);
 
 ApiResult<GenerationCall> ReadChatCall(std::string_view body, const ServedModel& model);
 ApiResult<GenerationCall> ReadCompletionCall(std::string_view body, const ServedModel& model);
@@ -36,7 +35,8 @@ std::string AnswerTokenizerInfo(const ServedModel& model);
 std::string AnswerModels(const ServedModel& model);
 ApiResult<std::string> AnswerModel(const std::string& id, const ServedModel& model);
 
-// `prompt`, `messages` or `token_ids` of the bodies under /quire/v1 (prefixes, match): tokens.
+// `prompt`, `messages` or `token_ids` of the bodies under /quire/v1 (prefixes, match): tokens. Of
+// messages without the start of an answer, unless add_generation_prompt is true.
 ApiResult<std::vector<TokenId>> ReadPrompt(const nlohmann::ordered_json& object,
                                            const ServedModel& model);
 

@@ -22,7 +22,8 @@ struct ServedModel {
   const Tokenizer* tokenizer = nullptr;
   const ChatTemplate* chat_template = nullptr;  // null: the model has none, chat is refused
   uint32_t context_len = 0;
-  uint32_t vocab_size = 0;  // ids of logits: at least those of the tokenizer
+  uint32_t vocab_size = 0;           // ids of logits: at least those of the tokenizer
+  uint32_t longest_token_bytes = 0;  // LongestTokenBytes; 0: found at each call that needs it
   uint32_t trained_context_len = 0;
   uint64_t num_parameters = 0;
   uint64_t file_bytes = 0;
@@ -33,5 +34,8 @@ struct ServedModel {
 
   bool IsServed(const std::string& name) const;
 };
+
+// Bytes of the vocabulary's longest text: what one token can stand for at most. Reads it all.
+uint32_t LongestTokenBytes(const Tokenizer& tokenizer);
 
 }  // namespace quire

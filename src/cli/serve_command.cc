@@ -1,0 +1,108 @@
+// `quire serve`: the OpenAI API over one model, until a signal ends it.
+//
+// Exit codes: 0 everything that was under way at SIGTERM or SIGINT has ended by itself; 143 or 130
+// if something was cut, by the time limit of --drain or by a second signal; others as main.cc.
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/errors.h"
+#include "cli/command.h"
+#include "cli/progress_bar.h"
+#include "cli/serve_flags.h"
+#include "server/api_server.h"
+
+namespace quire {
+namespace {
+
+// What the main thread waits for: signals from outside, and SIGUSR1 from its own threads.
+sigset_t WaitedSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&signals, signal);
+  return signals;
+}
+
+int WaitForSignal(const sigset_t& signals) {
+  int signal = 0;
+  while (sigwait(&signals, &signal) != 0) continue;
+  return signal;
+}
+
+// A thread that tells the main thread when it is through.
+template <class Work>
+std::jthread StartWork(Work work) {
+  return std::jthread([work = std::move(work)] {
+    work();
+    kill(getpid(), SIGUSR1);
+  });
+}
+
+// Until the first signal that ends it; returns that.
+int ServeUntilSignal(ApiServer& server, const sigset_t& signals) {
+  for (;;) {
+    const int signal = WaitForSignal(signals);
+    if (signal == SIGTERM || signal == SIGINT) return signal;
+    if (signal == SIGHUP) server.ReloadKeys();
+  }
+}
+
+int DrainAndEnd(ApiServer& server, const sigset_t& signals, int first_signal) {
+  bool was_whole = true;
+  const std::jthread drain = StartWork([&] { was_whole = server.Drain(); });
+  for (;;) {
+    const int signal = WaitForSignal(signals);
+    if (signal == SIGUSR1) break;
+    if (signal == SIGTERM || signal == SIGINT) server.CutNow();
+  }
+  return was_whole ? 0 : 128 + first_signal;
+}
+
+StatusOr<int> Serve(const ServeFlags& flags) {
+  std::vector<std::string> problems;
+  ServeOptions options = ToServeOptions(flags, /*needs_model=*/true, &problems);
+  if (!problems.empty()) {
+    std::string text = problems.front();
+    for (size_t i = 1; i < problems.size(); ++i) text += "\nerror: " + problems[i];
+    return InvalidArgument("{}", text);
+  }
+  // Before any thread: they all inherit it, so that signals come to sigwait alone.
+  const sigset_t signals = WaitedSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<ApiServer> server, ApiServer::Create(options));
+  Status loaded;
+  {
+    ProgressBar bar("loading");
+    const std::jthread load = StartWork([&] {
+      loaded = server->Load([&](uint64_t done, uint64_t total) { bar.Show(done, total); });
+    });
+    // Loading can't be stopped half way, so a signal ends the process as it is.
+    int signal = SIGHUP;
+    while (signal == SIGHUP) signal = WaitForSignal(signals);
+    if (signal != SIGUSR1) std::_Exit(128 + signal);
+  }
+  QUIRE_RETURN_IF_ERROR(loaded);
+  fmt::print(stderr, "{}", server->Banner());
+  if (flags.check) return 0;
+  return DrainAndEnd(*server, signals, ServeUntilSignal(*server, signals));
+}
+
+}  // namespace
+
+CommandBody AddServeCommand(CLI::App& app) {
+  const auto flags = std::make_shared<ServeFlags>();
+  CLI::App& command = *app.add_subcommand(
+      "serve", "Serve a model by the OpenAI API: chat, completions, and the cache's own routes.");
+  AddServeFlags(command, *flags, /*with_check=*/true);
+  return [flags] { return Serve(*flags); };
+}
+
+}  // namespace quire

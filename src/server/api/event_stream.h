@@ -1,0 +1,55 @@
+// EventStream: one call's answers as server-sent events, pulled one after the other.
+//
+// Of each choice: (chat) the role with the first token; what the new tokens gave, if their text is
+// out; the finish. Then, if asked, the usage; [DONE] is part of the last event's string. An error
+// takes the place of all the rest, and ends the other choices.
+//
+// Threading: none of its own. Cost: linear in the new tokens.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/api/answer_json.h"
+
+namespace quire {
+
+class EventStream {
+ public:
+  // `json` must outlive it. Requires: as many choices are told as are sampled.
+  explicit EventStream(const AnswerJson* json);
+
+  bool has_news() const;
+  std::string NextEvent(const AnswerNotes& notes);
+  std::string ErrorEvent(const ApiError& error);
+  bool is_finished() const { return is_finished_; }
+
+ private:
+  bool HasNews(const ToldChoice& told) const;
+  // Appends nothing if the news are all held back.
+  void AppendNews(std::string& event, ToldChoice& told, const AnswerNotes& notes);
+  void AppendRole(std::string& event, const ToldChoice& told, const AnswerNotes& notes) const;
+  // The tokens [told.num_told, end) with their text, if there is something to tell.
+  void AppendChatDelta(std::string& event, const ToldChoice& told, std::string_view text,
+                       uint32_t end, const AnswerNotes& notes) const;
+  void AppendChatFinish(std::string& event, const ToldChoice& told, const AnswerNotes& notes) const;
+  // The finish is part of the last.
+  void AppendCompletionDelta(std::string& event, const ToldChoice& told, std::string_view text,
+                             uint32_t end, bool has_finish, const AnswerNotes& notes) const;
+  void AppendChoiceHead(std::string& event, const ToldChoice& told) const;
+  // Closes the choices and the chunk. `has_costs`: it is the last chunk.
+  void AppendChunkEnd(std::string& event, const AnswerNotes& notes, bool has_costs) const;
+  bool is_last_chunk() const;
+  void AppendError(std::string& event, const ApiError& error);
+  void AppendEnd(std::string& event, const AnswerNotes& notes);
+
+  const AnswerJson* json_;
+  std::vector<ToldChoice> choices_;
+  uint32_t next_ = 0;  // the choice to look at first: none waits behind a busy one
+  uint32_t num_ended_ = 0;
+  bool is_finished_ = false;
+};
+
+}  // namespace quire

@@ -1,0 +1,223 @@
+// What a client gets event by event; cases STR of the catalogue.
+#include "server/api/event_stream.h"
+
+#include <gtest/gtest.h>
+
+#include "server/api/answer_fixture.h"
+
+namespace quire {
+namespace {
+
+std::vector<TokenId> Encode(std::string_view text) {
+  return StoriesTokenizer().Encode(text, {}).value();
+}
+
+GenerationCall StreamCall(ApiForm form) { return CallOf(form, /*stream=*/true); }
+
+TEST(EventStream, AChatSendsTheRoleThenDeltasThenTheFinishThenDone) {
+  Asked asked(StreamCall(ApiForm::kChat));
+  EXPECT_FALSE(asked.writer->has_news());
+  EXPECT_EQ(asked.writer->NextEvent({}), "");
+  const std::vector<TokenId> ids = Encode("Lily was happy.");
+  std::string all;
+  for (const TokenId id : ids) {
+    asked.Push({id});
+    EXPECT_TRUE(asked.writer->has_news());
+    all += asked.Drain();
+  }
+  asked.End();
+  all += asked.Drain();
+  EXPECT_TRUE(asked.writer->is_finished());
+  EXPECT_FALSE(asked.writer->has_news());
+  const std::vector<Json> events = EventsOf(all);
+  ASSERT_EQ(events.size(), ids.size() + 3);
+  EXPECT_EQ(events[0]["choices"][0]["delta"], Json::parse(R"({"role":"assistant","content":""})"));
+  EXPECT_EQ(TextOf(events), " Lily was happy.");
+  const Json& last = events[events.size() - 2];
+  EXPECT_EQ(last["choices"][0]["delta"], Json::object());
+  EXPECT_EQ(last["choices"][0]["finish_reason"], "stop");
+  EXPECT_EQ(last["timings"]["predicted_n"], ids.size());
+  EXPECT_EQ(events.back(), "[DONE]");
+  for (size_t i = 0; i + 1 < events.size(); ++i) {
+    EXPECT_EQ(events[i]["id"], events[0]["id"]);
+    EXPECT_EQ(events[i]["created"], events[0]["created"]);
+    EXPECT_EQ(events[i]["model"], "tiny");
+    EXPECT_EQ(events[i]["object"], "chat.completion.chunk");
+    EXPECT_EQ(events[i]["system_fingerprint"], "fp_0123");
+    EXPECT_FALSE(events[i].contains("error"));
+    EXPECT_FALSE(events[i].contains("usage"));  // STR-05: nobody asked
+    if (i + 2 < events.size()) {
+      EXPECT_EQ(events[i]["choices"][0]["finish_reason"], nullptr);
+      EXPECT_FALSE(events[i].contains("timings"));
+    }
+  }
+}
+
+TEST(EventStream, TheLastTextTheFinishTheUsageAndDoneAreOneString) {
+  GenerationCall call = StreamCall(ApiForm::kChat);
+  call.include_usage = true;
+  Asked asked(call);
+  asked.Push(Encode("a b"));
+  asked.End(FinishReason::kMaxTokens);
+  const std::string event = asked.writer->NextEvent({});
+  EXPECT_TRUE(asked.writer->is_finished());
+  const std::vector<Json> events = EventsOf(event);
+  ASSERT_EQ(events.size(), 5u);
+  EXPECT_EQ(events[2]["choices"][0]["finish_reason"], "length");
+}
+
+// STR-05
+TEST(EventStream, TheUsageChunkIsTheLastAndHasNoChoices) {
+  GenerationCall call = StreamCall(ApiForm::kCompletions);
+  call.include_usage = true;
+  Asked asked(call);
+  asked.Push(Encode("One day"));
+  asked.End();
+  const std::vector<Json> events = EventsOf(asked.Drain());
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0]["usage"], nullptr);
+  EXPECT_FALSE(events[0].contains("timings"));
+  EXPECT_EQ(events[1]["choices"], Json::array());
+  EXPECT_EQ(events[1]["usage"]["prompt_tokens"], 3);
+  EXPECT_EQ(events[1]["usage"]["completion_tokens"], Encode("One day").size());
+  EXPECT_TRUE(events[1].contains("timings"));
+  EXPECT_TRUE(events[1].contains("quire"));
+}
+
+TEST(EventStream, ContinuousUsageGrowsWithTheTokens) {
+  GenerationCall call = StreamCall(ApiForm::kChat);
+  call.continuous_usage = true;
+  Asked asked(call);
+  uint64_t count = 0;
+  for (const TokenId id : Encode("One day Tim saw a cat")) {
+    asked.Push({id});
+    ++count;
+    for (const Json& event : EventsOf(asked.Drain()))
+      EXPECT_EQ(event["usage"]["total_tokens"], 3 + count);
+  }
+}
+
+TEST(EventStream, TheFirstTokenOfACompletionMakesAChunkWithoutText) {
+  Asked asked(StreamCall(ApiForm::kCompletions));
+  asked.Push({kFirstByteToken + 0xF0});
+  std::vector<Json> events = EventsOf(asked.Drain());
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0]["choices"][0]["text"], "");
+  for (const int byte : {0x9F, 0xA6}) {
+    asked.Push({kFirstByteToken + byte});
+    EXPECT_EQ(asked.Drain(), "");  // held back: no chunk
+  }
+  asked.Push({kFirstByteToken + 0x99});
+  EXPECT_EQ(TextOf(EventsOf(asked.Drain())), "\U0001F999");
+}
+
+// STR-13
+TEST(EventStream, ACharacterThatNeverEndsIsReplacedInBothModes) {
+  const std::vector<TokenId> ids(3, kFirstByteToken + 0xF0);
+  for (const ApiForm form : {ApiForm::kChat, ApiForm::kCompletions}) {
+    Asked asked(StreamCall(form));
+    asked.Push(ids);
+    asked.End(FinishReason::kMaxTokens);
+    Asked whole(CallOf(form, /*stream=*/false));
+    whole.Push(ids);
+    whole.End(FinishReason::kMaxTokens);
+    const Json choice = Json::parse(whole.Whole())["choices"][0];
+    const std::string text = form == ApiForm::kChat ? choice["message"]["content"] : choice["text"];
+    EXPECT_EQ(text, "\uFFFD\uFFFD\uFFFD");
+    EXPECT_EQ(TextOf(EventsOf(asked.Drain())), text);
+    EXPECT_EQ(choice["finish_reason"], "length");
+  }
+}
+
+// STR-01
+TEST(EventStream, NothingOfAStopStringIsSentAndItIsTheStopReason) {
+  GenerationCall call = StreamCall(ApiForm::kChat);
+  call.sampling.stop_strings = {"outside"};
+  Asked asked(call);
+  for (const TokenId id : Encode("She loved to play outside")) {
+    asked.Push({id});
+    EXPECT_EQ(TextOf(EventsOf(asked.Drain())).find('o' + std::string("u")), std::string::npos);
+  }
+  asked.End(FinishReason::kStopString);
+  const std::vector<Json> events = EventsOf(asked.Drain());
+  const Json& last = events[events.size() - 2]["choices"][0];
+  EXPECT_EQ(last["finish_reason"], "stop");
+  EXPECT_EQ(last["stop_reason"], "outside");
+}
+
+// STR-02
+TEST(EventStream, WhatWaitedForAStopStringComesAtTheEnd) {
+  GenerationCall call = StreamCall(ApiForm::kChat);
+  call.sampling.stop_strings = {"outside"};
+  Asked asked(call);
+  asked.Push(Encode("to play out"));
+  std::string all = asked.Drain();
+  EXPECT_EQ(TextOf(EventsOf(all)), " to play ");
+  asked.End(FinishReason::kMaxTokens);
+  all += asked.Drain();
+  EXPECT_EQ(TextOf(EventsOf(all)), " to play out");
+}
+
+// STR-09
+TEST(EventStream, AnErrorEndsTheStreamWithoutAFinish) {
+  for (const ApiForm form : {ApiForm::kChat, ApiForm::kCompletions}) {
+    GenerationCall call = StreamCall(form);
+    call.num_choices = 2;
+    Asked asked(call);
+    asked.Push(Encode("One day Tim"));
+    asked.answers[0]->Finish(0, FinishReason::kError,
+                             Status(StatusCode::kNonFinite, "layer 3 at 0x7f00"));
+    const std::vector<Json> events = EventsOf(asked.Drain());
+    ASSERT_GE(events.size(), 3u);
+    EXPECT_EQ(TextOf(events), " One day Tim");
+    EXPECT_EQ(events.back(), "[DONE]");
+    EXPECT_EQ(events[events.size() - 2]["error"]["code"], "numeric_error");
+    for (size_t i = 0; i + 2 < events.size(); ++i) {
+      EXPECT_EQ(events[i]["choices"][0]["finish_reason"], nullptr);
+      EXPECT_FALSE(events[i].contains("error"));
+    }
+    EXPECT_TRUE(asked.writer->is_finished());
+    EXPECT_TRUE(asked.answers[0]->aborted());
+    EXPECT_EQ(asked.writer->error()->code, "numeric_error");
+  }
+}
+
+TEST(EventStream, ChoicesOfAllPromptsTakeTurns) {
+  GenerationCall call = StreamCall(ApiForm::kCompletions);
+  call.prompts = {{1, 403}, {1, 407}};
+  call.num_choices = 2;
+  Asked asked(call);
+  const std::vector<TokenId> ids = Encode("One day");
+  for (uint32_t i = 0; i < 4; ++i)
+    for (const TokenId id : ids) asked.Push(i / 2, i % 2, id);
+  for (uint32_t i = 0; i < 4; ++i) {
+    const std::vector<Json> events = EventsOf(asked.writer->NextEvent({}));
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0]["choices"][0]["index"], i);
+  }
+  EXPECT_FALSE(asked.writer->has_news());
+  asked.End();
+  const std::vector<Json> events = EventsOf(asked.Drain());
+  ASSERT_EQ(events.size(), 5u);
+  EXPECT_FALSE(events[2].contains("timings"));
+  EXPECT_EQ(events[3]["timings"]["predicted_n"], 4 * ids.size());
+}
+
+TEST(EventStream, ALongBacklogIsSentInSmallParts) {
+  GenerationCall call = StreamCall(ApiForm::kChat);
+  Asked asked(call);
+  for (int i = 0; i < 2000; ++i) asked.Push({kFirstByteToken + 0x01});  // six bytes each as JSON
+  asked.End();
+  size_t longest = 0;
+  std::string all;
+  while (asked.writer->has_news()) {
+    const std::string event = asked.writer->NextEvent({});
+    longest = std::max(longest, event.size());
+    all += event;
+  }
+  EXPECT_LT(longest, 8u << 10);
+  EXPECT_EQ(TextOf(EventsOf(all)), std::string(2000, '\x01'));
+}
+
+}  // namespace
+}  // namespace quire

@@ -1,0 +1,22 @@
+#include "server/api/generation_call.h"
+
+#include <algorithm>
+
+namespace quire {
+
+std::vector<Request> ToRequests(const GenerationCall& call, const std::string& tenant) {
+  std::vector<Request> requests;
+  requests.reserve(call.prompts.size());
+  for (const std::vector<TokenId>& prompt : call.prompts)
+    requests.push_back({.prompt = prompt,
+                        .sampling = call.sampling,
+                        .max_tokens = call.max_tokens,
+                        .num_choices = call.num_sampled,
+                        .priority = call.priority,
+                        .tenant = tenant,
+                        .salt = call.salt,
+                        .uses_prefixes = call.uses_prefixes});
+  return requests;
+}
+
+}  // namespace quire

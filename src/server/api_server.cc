@@ -1,0 +1,342 @@
+#include "server/api_server.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+
+#include "server/api/call_reader.h"
+
+namespace quire {
+namespace {
+
+constexpr auto kDrainStep = std::chrono::milliseconds(10);
+constexpr uint32_t kTicksPerSecond = 4;
+constexpr auto kLastWrites = std::chrono::seconds(2);  // for answers that are cut, and their ends
+
+bool IsJson(const HttpRequest& head) {
+  const auto type = head.Field("content-type");
+  if (!type.has_value()) return false;
+  std::string lower(type->substr(0, type->find(';')));
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  while (!lower.empty() && lower.back() == ' ') lower.pop_back();
+  return lower == "application/json";
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<ApiServer>> ApiServer::Create(ServeOptions options) {
+  QUIRE_ASSIGN_OR_RETURN(Access access, Access::Create(options.access, options.http));
+  auto server = std::unique_ptr<ApiServer>(new ApiServer(std::move(options), std::move(access)));
+  QUIRE_ASSIGN_OR_RETURN(server->http_, HttpServer::Create(server->options_.http, server.get()));
+  server->helper_ = std::make_unique<HelperThread>();
+  server->http_->Run();
+  return server;
+}
+
+ApiServer::ApiServer(ServeOptions options, Access access)
+    : options_(std::move(options)), access_(std::move(access)), log_(options_.log, STDERR_FILENO) {
+  limits_.SetRules(access_.tenants());
+}
+
+ApiServer::~ApiServer() {
+  drains_.store(true);
+  if (is_loaded_.load()) http_->Post([this] { loaded_->calls->CutAll(Draining()); });
+  http_->Stop(kLastWrites);
+  helper_.reset();  // its last jobs may post to http_, which runs nothing any more
+  if (loaded_ != nullptr) loaded_->calls.reset();
+  loaded_.reset();  // the engine's last news may ring http_
+}
+
+Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) {
+  auto loaded = std::make_unique<Loaded>();
+  EngineOptions engine_options = options_.engine;
+  engine_options.max_queue = options_.max_queue;
+  engine_options.max_queue_tokens = options_.max_queue_tokens;
+  QUIRE_ASSIGN_OR_RETURN(loaded->engine, Engine::Load(options_.model_path, engine_options,
+                                                      [&](uint64_t done, uint64_t total) {
+                                                        load_state_.SetBytes(done, total);
+                                                        if (progress) progress(done, total);
+                                                      }));
+  QUIRE_ASSIGN_OR_RETURN(loaded->card, ModelCard::Create(options_, *loaded->engine));
+  loaded->metrics = std::make_unique<Metrics>(MetricsOptions{
+      .model_name = loaded->card->served().names.front(),
+      .version = kQuireVersion,
+      .instruction_set = std::string(InstructionSetName(options_.engine.instruction_set)),
+      .kv_codec = std::string(KvCodecName(options_.engine.kv_codec)),
+      .context_len = loaded->engine->options().context_len});
+  const LiveCallOptions call_options = {.keep_alive = options_.sse_keep_alive,
+                                        .queue_timeout = options_.queue_timeout,
+                                        .request_timeout = options_.request_timeout};
+  loaded->calls = std::make_unique<LiveCalls>(
+      call_options, &loaded->card->served(), loaded->engine.get(), http_.get(), helper_.get(),
+      [this](const CallSummary& summary) { OnCallEnded(summary); });
+  loaded->engine->Ask([&](StepLoop& loop) {
+    for (const TenantRule& rule : access_.tenants())
+      loop.cache().SetTenantShare(rule.tenant, rule.quota.share);
+  });
+  loaded_ = std::move(loaded);
+  // The HTTP thread looks at loaded_ only after it has seen this.
+  is_loaded_.store(true, std::memory_order_release);
+  return OkStatus();
+}
+
+bool ApiServer::Drain() {
+  drains_.store(true);
+  bool was_cut = false;
+  if (is_loaded_.load()) {
+    const auto end = std::chrono::steady_clock::now() + options_.drain;
+    while (num_calls_.load() > 0) {
+      if (cuts_now_.load() || std::chrono::steady_clock::now() > end) {
+        http_->Post([this] { loaded_->calls->CutAll(Draining()); });
+        was_cut = true;
+        break;
+      }
+      std::this_thread::sleep_for(kDrainStep);
+    }
+  }
+  http_->Stop(cuts_now_.load() ? std::chrono::milliseconds(200) : kLastWrites);
+  return !was_cut;
+}
+
+std::string ApiServer::Banner() {
+  std::string text;
+  for (const std::string& warning : access_.Warnings()) text += "warning: " + warning + "\n";
+  return text + fmt::format("serving http://{}\n", http_->address());
+}
+
+void ApiServer::ReloadKeys() {
+  http_->Post([this] {
+    const Status status = access_.Reload();
+    if (!status.ok()) return log_.Message(LogLevel::kError, "keys: " + status.message());
+    limits_.SetRules(access_.tenants());
+    log_.Message(LogLevel::kInfo, fmt::format("keys: read again, {} keys", access_.num_keys()));
+  });
+}
+
+std::optional<HttpResponse> ApiServer::OnHead(const HttpRequest& head) {
+  if (auto refused = access_.Refuse(head)) return refused;
+  const ApiResult<Client> client = access_.Identify(head);
+  if (!client.ok()) return ErrorResponse(client.error());
+  const ApiResult<RouteMatch> match = FindRoute(head);
+  if (!match.ok()) return ErrorResponse(match.error());
+  if (const auto error = RefuseRoute(*match.value().route, head)) return ErrorResponse(*error);
+  return std::nullopt;
+}
+
+std::optional<ApiError> ApiServer::RefuseRoute(const Route& route, const HttpRequest& head) const {
+  if (route.needs_engine && !is_loaded_.load(std::memory_order_acquire))
+    return Loading(load_state_.percent());
+  if (route.is_new_work && drains_.load()) return Draining();
+  if (route.has_body && !IsJson(head)) return UnsupportedMediaType();
+  return std::nullopt;
+}
+
+void ApiServer::OnRequest(HttpRequest request, HttpReply reply) {
+  // OnHead let it pass; both are looked up again, which is cheaper than to carry them along.
+  const ApiResult<Client> client = access_.Identify(request);
+  const ApiResult<RouteMatch> match = FindRoute(request);
+  if (!client.ok() || !match.ok())
+    return reply.Send(ErrorResponse(client.ok() ? match.error() : client.error()));
+  const Route& route = *match.value().route;
+  if (const auto error = RefuseRoute(route, request)) return reply.Send(ErrorResponse(*error));
+  switch (route.id) {
+    case RouteId::kChat:
+    case RouteId::kCompletions:
+      return StartCall(route, std::move(request), client.value(), std::move(reply));
+    case RouteId::kHealth:
+    case RouteId::kHealthLive:
+    case RouteId::kHealthReady:
+    case RouteId::kHealthProgress:
+      return reply.Send(AnswerHealth(route.id));
+    default:
+      break;
+  }
+  auto shared = std::make_shared<HttpRequest>(std::move(request));
+  helper_->Post([this, shared, match = match.value(), client = client.value(), reply]() mutable {
+    const ApiResult<std::string> answer = AnswerOnHelper(match, *shared, client);
+    HttpResponse response =
+        answer.ok() ? HttpResponse{.body = answer.value()} : ErrorResponse(answer.error());
+    if (answer.ok() && match.route->id == RouteId::kMetrics)
+      response.content_type = kMetricsContentType;
+    http_->Post(
+        [reply, response = std::move(response)]() mutable { reply.Send(std::move(response)); });
+  });
+}
+
+void ApiServer::StartCall(const Route& route, HttpRequest request, const Client& client,
+                          HttpReply reply) {
+  ApiResult<TenantSlot> slot = limits_.Enter(client.tenant, TenantLimits::Clock::now());
+  if (!slot.ok()) {
+    loaded_->metrics->CountRejection(slot.error().code);
+    return reply.Send(ErrorResponse(slot.error()));
+  }
+  num_calls_.fetch_add(1);
+  loaded_->calls->Start(route, std::move(request), client, std::move(slot.value()),
+                        std::move(reply));
+}
+
+HttpResponse ApiServer::AnswerHealth(RouteId id) const {
+  const bool is_loaded = is_loaded_.load(std::memory_order_acquire);
+  if (id == RouteId::kHealthLive) return {.body = R"({"status":"ok"})"};
+  if (id == RouteId::kHealthProgress) {
+    const nlohmann::ordered_json progress = {
+        {"phase", !is_loaded       ? "loading"
+                  : drains_.load() ? "draining"
+                                   : "ready"},
+        {"done_bytes", load_state_.done_bytes()},
+        {"total_bytes", load_state_.total_bytes()},
+        {"percent", is_loaded ? 100 : load_state_.percent()},
+        {"eta_s", is_loaded ? 0.0 : load_state_.rest_seconds()}};
+    return {.body = progress.dump()};
+  }
+  if (!is_loaded) {
+    // llama.cpp's form of it, which probes in the field read.
+    return {.status = 503,
+            .fields = {{"retry-after", "1"}},
+            .body = R"({"error":{"code":503,"message":"Loading model",)"
+                    R"("type":"unavailable_error","param":null}})"};
+  }
+  if (drains_.load()) return ErrorResponse(Draining());
+  if (id == RouteId::kHealthReady && loaded_->engine->stalled_seconds() > 10)
+    return ErrorResponse({.status = 503,
+                          .type = "server_error",
+                          .code = "stalled",
+                          .message = "The engine has not finished a step for 10 s."});
+  return {.body = R"({"status":"ok"})"};
+}
+
+ApiResult<std::string> ApiServer::AnswerOnHelper(const RouteMatch& match,
+                                                 const HttpRequest& request,
+                                                 const Client& /*client*/) {
+  const ServedModel& model = loaded_->card->served();
+  switch (match.route->id) {
+    case RouteId::kVersion:
+      return nlohmann::json({{"version", kQuireVersion}}).dump();
+    case RouteId::kLoad:
+      return nlohmann::json({{"server_load", num_calls_.load()}}).dump();
+    case RouteId::kMetrics:
+      return loaded_->metrics->Text(loaded_->engine.get());
+    case RouteId::kModels:
+      return AnswerModels(model);
+    case RouteId::kModel:
+      return AnswerModel(match.argument, model);
+    case RouteId::kTokenize:
+      return AnswerTokenize(request.body, model);
+    case RouteId::kDetokenize:
+      return AnswerDetokenize(request.body, model);
+    case RouteId::kTokenizerInfo:
+      return AnswerTokenizerInfo(model);
+    case RouteId::kApplyTemplate:
+      return AnswerApplyTemplate(request.body, model);
+    case RouteId::kRenderChat:
+      return AnswerRender(ApiForm::kChat, request.body, model);
+    case RouteId::kRenderCompletions:
+      return AnswerRender(ApiForm::kCompletions, request.body, model);
+    case RouteId::kEmbeddings:
+      return ApiError{.status = 404,
+                      .code = "model_not_supported",
+                      .message = fmt::format("The model '{}' has no pooling type, so its numbers "
+                                             "would mean nothing as embeddings.",
+                                             model.names.front()),
+                      .param = "model"};
+    default:
+      break;
+  }
+  return UnknownUrl(request.method, request.Path());
+}
+
+HttpResponse ApiServer::OnRefusal(int status, std::string_view code, std::string_view message) {
+  ApiError error = {.status = status, .code = std::string(code), .message = std::string(message)};
+  if (status >= 500) {
+    error.type = "server_error";
+    error.retry_after_s = 1;
+  }
+  return ErrorResponse(error);
+}
+
+void ApiServer::OnRing() {
+  if (is_loaded_.load(std::memory_order_acquire)) loaded_->calls->OnRing();
+}
+
+void ApiServer::OnTick() {
+  if (!is_loaded_.load(std::memory_order_acquire)) return;
+  loaded_->calls->OnTick();
+  loaded_->metrics->SetStalledStreams(static_cast<uint32_t>(loaded_->calls->num_stalled()));
+  if (num_ticks_++ % kTicksPerSecond == 0) TickLog();
+}
+
+void ApiServer::TickLog() {
+  // The engine answers between two steps, for which this thread must not wait.
+  helper_->Post([this] {
+    const EngineStats stats = loaded_->engine->stats();
+    http_->Post([this, stats] {
+      log_.Tick({.num_prompt_tokens = stats.prompt_tokens,
+                 .num_generated_tokens = stats.generated_tokens,
+                 .num_queried_tokens = stats.matches.queried_tokens,
+                 .num_hit_tokens = stats.matches.matched_tokens,
+                 .num_preemptions = stats.num_preemptions,
+                 .num_running = stats.num_running,
+                 .num_waiting = stats.num_waiting,
+                 .held_bytes = stats.kv_held_bytes,
+                 .budget_bytes = stats.kv_budget_bytes},
+                Log::Clock::now());
+    });
+  });
+}
+
+void ApiServer::OnAnswered(const HttpRequest& request, int status, double seconds) {
+  const ApiResult<RouteMatch> match = FindRoute(request);
+  const Route* route = match.ok() ? match.value().route : nullptr;
+  if (is_loaded_.load(std::memory_order_acquire))
+    loaded_->metrics->ObserveHttp(request.method, status,
+                                  route == nullptr ? "none" : route->pattern, seconds);
+  // Calls that came as far as the engine are logged with their numbers, in OnCallEnded.
+  if (route != nullptr && route->is_generation() && status != 401 && status != 429) return;
+  if (status < 400 && (route == nullptr || !route->is_logged())) return;
+  const ApiResult<Client> client = access_.Identify(request);
+  RequestRecord record;
+  record.id = request.id;
+  if (client.ok()) {
+    record.tenant = client.value().tenant;
+    record.key_name = client.value().key_name;
+  }
+  record.method = request.method;
+  record.endpoint = request.Path();
+  record.status = status;
+  record.seconds = seconds;
+  log_.Request(record, Log::Clock::now());
+}
+
+void ApiServer::OnCallEnded(const CallSummary& summary) {
+  num_calls_.fetch_sub(1);
+  loaded_->metrics->ObserveCall(summary);
+  RequestRecord record = {.id = summary.request_id,
+                          .tenant = summary.tenant,
+                          .key_name = summary.key_name,
+                          .method = "POST",
+                          .endpoint = summary.endpoint,
+                          .status = summary.status,
+                          .seconds = summary.total_seconds,
+                          .code = summary.error_code};
+  if (summary.num_prompts > 0) {
+    record.num_prompt_tokens = summary.prompt_tokens;
+    record.num_cached_tokens = summary.cached_tokens;
+    record.num_generated_tokens = summary.generated_tokens;
+    record.queue_seconds = summary.queue_seconds;
+    if (summary.first_token_seconds >= 0) record.ttft_seconds = summary.first_token_seconds;
+    if (summary.longest_answer > 1)
+      record.tpot_seconds =
+          (summary.total_seconds - summary.read_seconds - summary.first_token_seconds) /
+          static_cast<double>(summary.longest_answer - 1);
+    for (const std::string& reason : summary.finish_reasons)
+      if (record.finish.find(reason) == std::string::npos)
+        record.finish += (record.finish.empty() ? "" : ",") + reason;
+    record.match_stop = MatchStopName(summary.match_stop);
+  }
+  log_.Request(record, Log::Clock::now());
+}
+
+}  // namespace quire

@@ -1,0 +1,41 @@
+// HelperThread: the one thread that does what would keep the HTTP thread: reading JSON, rendering
+// templates, tokenising, asking the engine and waiting for it.
+//
+// Jobs run one after the other, in the order in which they came; the bound on bodies
+// (HttpLimits::all_body_bytes) bounds what waits. Its nice value is that of the HTTP thread.
+//
+// Threading: Post by any thread. The destructor runs what still waits.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace quire {
+
+class HelperThread {
+ public:
+  HelperThread();
+  ~HelperThread();
+
+  void Post(std::function<void()> job);
+  // Processor time of the thread.
+  double cpu_seconds() const;
+
+ private:
+  void Run();
+
+  std::mutex mutex_;  // of the next two
+  std::condition_variable has_jobs_;
+  std::deque<std::function<void()>> jobs_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+// Makes the calling thread give way to the engine's workers, and names it for `top`.
+void BeServingThread(const char* name);
+constexpr int kServingNice = 10;
+
+}  // namespace quire

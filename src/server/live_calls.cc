@@ -1,0 +1,341 @@
+#include "server/live_calls.h"
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "server/api/call_reader.h"
+
+namespace quire {
+namespace {
+
+// Events are made as long as fewer bytes wait for the socket; the rest waits as tokens.
+constexpr size_t kMostUnsent = 16 << 10;
+// The text of longer whole answers is made on the helper thread.
+constexpr uint64_t kMostTokensHere = 2048;
+constexpr auto kStalledAfter = std::chrono::seconds(1);
+
+std::string JoinedNames(const std::vector<std::string>& names) {
+  std::string joined;
+  for (const std::string& name : names) joined += (joined.empty() ? "" : ", ") + name;
+  return joined;
+}
+
+// Field values that a client chose may not end the line.
+std::string AsFieldValue(std::string text) {
+  std::erase_if(text, [](unsigned char c) { return c < 0x20 || c >= 0x7f; });
+  if (text.size() > 1024) text.resize(1024);
+  return text;
+}
+
+HttpFields AnswerFields(const LiveCall& call) {
+  const auto spent =
+      std::chrono::duration_cast<std::chrono::milliseconds>(LiveCall::Clock::now() - call.start);
+  HttpFields fields = {{"openai-processing-ms", std::to_string(spent.count())}};
+  const auto& ignored = call.writer->call().ignored_fields;
+  if (!ignored.empty()) fields.emplace_back("x-quire-ignored", AsFieldValue(JoinedNames(ignored)));
+  return fields;
+}
+
+void AbortAll(const LiveCall& call) {
+  if (call.writer == nullptr) return;
+  for (const auto& answer : call.writer->answers()) answer->Abort();
+}
+
+bool AnyHasFirstToken(const LiveCall& call) {
+  const auto& answers = call.writer->answers();
+  return std::any_of(answers.begin(), answers.end(), [](const auto& answer) {
+    return answer->ended(0) || !answer->tokens(0).empty();
+  });
+}
+
+// An answer that failed before it gave a token, if there is one.
+const Status* EarlyFailure(const LiveCall& call) {
+  for (const auto& answer : call.writer->answers())
+    if (answer->ended(0) && answer->tokens(0).empty() && !answer->status(0).ok())
+      return &answer->status(0);
+  return nullptr;
+}
+
+// Keeps what the call asks for; until when, in seconds since 1970, if anything is kept.
+std::optional<int64_t> PinMarks(const LiveCall& call, StepLoop& loop) {
+  const GenerationCall& asked = call.writer->call();
+  KvCache& cache = loop.cache();
+  const auto ns = cache.Namespace(
+      {.tenant = call.client.tenant, .salt = asked.salt, .identity = loop.runner().identity()});
+  if (!ns.ok()) return std::nullopt;
+  std::optional<int64_t> until;
+  for (const RetainMark& mark : asked.retain) {
+    for (const auto& prompt : asked.prompts) {
+      const size_t num_marked = std::min<size_t>(mark.num_tokens, prompt.size());
+      PinId pin = 0;
+      if (num_marked == 0 || cache.Pin(ns.value(), std::span(prompt).first(num_marked),
+                                       loop.now_s() + mark.ttl_s, &pin) == 0)
+        continue;
+      until = std::max<int64_t>(until.value_or(0), std::time(nullptr) + mark.ttl_s);
+    }
+  }
+  return until;
+}
+
+ApiError TimedOut(const char* code, std::chrono::milliseconds limit, const char* flag) {
+  return {.status = 503,
+          .type = "server_error",
+          .code = code,
+          .message = "The request took longer than the " + std::to_string(limit.count()) +
+                     " ms that " + flag + " allows.",
+          .retry_after_s = 1};
+}
+
+}  // namespace
+
+HttpResponse ErrorResponse(const ApiError& error) {
+  HttpResponse response = {.status = error.status, .body = ToJson(error)};
+  if (error.retry_after_s.has_value())
+    response.fields.emplace_back("retry-after", std::to_string(*error.retry_after_s));
+  if (!error.allow.empty()) response.fields.emplace_back("allow", error.allow);
+  if (error.status == 401) response.fields.emplace_back("www-authenticate", "Bearer");
+  return response;
+}
+
+LiveCalls::LiveCalls(const LiveCallOptions& options, const ServedModel* model, Engine* engine,
+                     HttpServer* server, HelperThread* helper,
+                     std::function<void(const CallSummary&)> on_end)
+    : options_(options),
+      model_(model),
+      engine_(engine),
+      server_(server),
+      helper_(helper),
+      on_end_(std::move(on_end)) {}
+
+void LiveCalls::Start(const Route& route, HttpRequest request, Client client, TenantSlot slot,
+                      HttpReply reply) {
+  const ApiForm form = route.id == RouteId::kChat ? ApiForm::kChat : ApiForm::kCompletions;
+  const auto call =
+      std::make_shared<LiveCall>(std::move(request.id), form, route.pattern, std::move(client),
+                                 std::move(slot), std::move(reply), server_);
+  calls_.push_back(call);
+  const std::weak_ptr<LiveCall> weak = call;
+  call->reply.Watch(
+      [this, weak] {
+        if (const CallPtr live = weak.lock()) Advance(live);
+      },
+      [this, weak](GoneReason) {
+        if (const CallPtr live = weak.lock()) OnGone(*live);
+      });
+  auto body = std::make_shared<std::string>(std::move(request.body));
+  helper_->Post([this, call, body] {
+    auto submitted = std::make_shared<ApiResult<Submitted>>(Submit(*call, *body));
+    server_->Post([this, call, submitted] { Begin(call, std::move(*submitted)); });
+  });
+}
+
+ApiResult<LiveCalls::Submitted> LiveCalls::Submit(const LiveCall& call,
+                                                  const std::string& body) const {
+  if (call.is_gone.load(std::memory_order_relaxed)) return Draining();  // nobody reads it
+  auto read =
+      call.form == ApiForm::kChat ? ReadChatCall(body, *model_) : ReadCompletionCall(body, *model_);
+  if (!read.ok()) return read.error();
+  Submitted submitted = {.call = std::move(read.value()), .answers = {}};
+  if (submitted.call.priority < 0 && !call.client.may_prioritise)
+    return PermissionDenied("A priority below 0 needs a key with the right 'priority'.");
+  for (Request& request : ToRequests(submitted.call, call.client.tenant)) {
+    request.keeps_times = true;
+    request.label = call.id;
+    request.on_news = [news = call.news] { news->Raise(); };
+    StatusOr<std::shared_ptr<Answer>> answer = engine_->Submit(std::move(request));
+    if (!answer.ok()) {
+      for (const auto& other : submitted.answers) other->Abort();
+      return FromStatus(answer.status());
+    }
+    submitted.answers.push_back(std::move(answer).value());
+  }
+  return submitted;
+}
+
+void LiveCalls::Begin(const CallPtr& call, ApiResult<Submitted> submitted) {
+  if (submitted.ok()) {
+    Submitted& work = submitted.value();
+    if (!work.call.retain.empty()) call->retain = LiveCall::Retain::kWanted;
+    call->submitted = LiveCall::Clock::now();
+    for (const auto& prompt : work.call.prompts) call->slot.Charge(prompt.size());
+    call->writer =
+        std::make_unique<AnswerWriter>(model_, std::move(work.call), std::move(work.answers));
+  }
+  if (call->has_ended) {  // the client left meanwhile, or the server shuts down
+    AbortAll(*call);
+  } else if (!submitted.ok()) {
+    SendError(*call, submitted.error());
+  } else {
+    Advance(call);
+  }
+  RemoveEnded();
+}
+
+void LiveCalls::Advance(const CallPtr& call) {
+  if (call->has_ended || call->writer == nullptr || !HasRetained(call)) return;
+  AnswerWriter& writer = *call->writer;
+  if (!call->reply.has_started())
+    if (const Status* failure = EarlyFailure(*call)) return SendError(*call, FromStatus(*failure));
+  if (writer.call().stream) return AdvanceStream(*call);
+  if (writer.all_ended() && !std::exchange(call->is_writing, true)) WriteWhole(call);
+}
+
+void LiveCalls::WriteWhole(const CallPtr& call) {
+  const auto send = [this](LiveCall& live, ApiResult<std::string> answer) {
+    if (live.has_ended) return;
+    if (!answer.ok()) return SendError(live, answer.error());
+    live.reply.Send({.fields = AnswerFields(live), .body = std::move(answer.value())});
+    End(live, 200, "");
+  };
+  if (call->writer->num_generated() <= kMostTokensHere)
+    return send(*call, call->writer->WholeAnswer(call->notes));
+  helper_->Post([this, call, send] {
+    auto answer = std::make_shared<ApiResult<std::string>>(call->writer->WholeAnswer(call->notes));
+    server_->Post([this, call, send, answer] {
+      send(*call, std::move(*answer));
+      RemoveEnded();
+    });
+  });
+}
+
+void LiveCalls::AdvanceStream(LiveCall& call) {
+  AnswerWriter& writer = *call.writer;
+  while (!call.has_ended && call.reply.unsent_bytes() < kMostUnsent) {
+    std::string event = writer.NextEvent(call.notes);
+    if (event.empty()) return;
+    const bool is_last = writer.is_finished();
+    call.last_sent = LiveCall::Clock::now();
+    if (!call.reply.has_started())
+      SendStreamHead(call, is_last ? std::string() : event);
+    else if (!is_last)
+      call.reply.Write(event);
+    if (!is_last) continue;
+    call.reply.Finish(std::move(event));
+    End(call, 200, "");
+  }
+}
+
+bool LiveCalls::HasRetained(const CallPtr& call) {
+  switch (call->retain) {
+    case LiveCall::Retain::kNothing:
+      return true;
+    case LiveCall::Retain::kUnderWay:
+      return false;
+    case LiveCall::Retain::kWanted:
+      if (!AnyHasFirstToken(*call)) return true;  // the prompt is not computed yet
+  }
+  RetainPrompts(call);
+  return false;
+}
+
+void LiveCalls::RetainPrompts(const CallPtr& call) {
+  call->retain = LiveCall::Retain::kUnderWay;
+  helper_->Post([this, call] {
+    std::optional<int64_t> until;
+    engine_->Ask([&](StepLoop& loop) { until = PinMarks(*call, loop); });
+    server_->Post([this, call, until] {
+      call->notes.retained_until = until;
+      call->retain = LiveCall::Retain::kNothing;
+      Advance(call);
+      RemoveEnded();
+    });
+  });
+}
+
+void LiveCalls::SendStreamHead(LiveCall& call, std::string first_piece) {
+  HttpResponse head = {.content_type = "text/event-stream",
+                       .fields = AnswerFields(call),
+                       .body = std::move(first_piece)};
+  head.fields.emplace_back("cache-control", "no-cache");
+  head.fields.emplace_back("x-accel-buffering", "no");  // nginx: pass pieces on at once
+  call.reply.Start(std::move(head));
+}
+
+void LiveCalls::SendError(LiveCall& call, const ApiError& error) {
+  AbortAll(call);
+  if (call.reply.has_started()) {
+    call.reply.Finish(call.writer->ErrorEvent(error));
+  } else {
+    call.reply.Send(ErrorResponse(error));
+  }
+  End(call, error.status, error.code);
+}
+
+void LiveCalls::OnGone(LiveCall& call) {
+  call.is_gone.store(true, std::memory_order_relaxed);
+  AbortAll(call);
+  End(call, 499, "");
+  // Not removed here: a caller further up may be walking over the calls.
+}
+
+void LiveCalls::End(LiveCall& call, int status, const std::string& error_code) {
+  if (std::exchange(call.has_ended, true)) return;
+  const CallSummary summary = Summarise(call, status, error_code);
+  call.slot.Charge(summary.generated_tokens);
+  call.slot.Reset();
+  on_end_(summary);
+}
+
+void LiveCalls::OnRing() {
+  // By index: an end on the way may come back here through the transport.
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    const CallPtr call = calls_[i];
+    if (call->news->is_raised.exchange(false, std::memory_order_acquire)) Advance(call);
+  }
+  RemoveEnded();
+}
+
+void LiveCalls::OnTick() {
+  const auto now = LiveCall::Clock::now();
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    const CallPtr call = calls_[i];
+    if (call->has_ended || call->writer == nullptr) continue;
+    if (options_.request_timeout.count() > 0 && now - call->start > options_.request_timeout) {
+      SendError(*call, TimedOut("request_timeout", options_.request_timeout, "--request-timeout"));
+      continue;
+    }
+    const auto& answers = call->writer->answers();
+    const bool is_queued = std::all_of(answers.begin(), answers.end(), [](const auto& answer) {
+      return answer->phase() == AnswerPhase::kQueued;
+    });
+    if (is_queued && options_.queue_timeout.count() > 0 &&
+        now - call->start > options_.queue_timeout) {
+      SendError(*call, TimedOut("queue_timeout", options_.queue_timeout, "--queue-timeout"));
+      continue;
+    }
+    if (!call->writer->call().stream) continue;
+    Advance(call);  // progress of the prompt
+    if (!call->has_ended && options_.keep_alive.count() > 0 &&
+        now - call->last_sent > options_.keep_alive && call->reply.unsent_bytes() == 0) {
+      call->last_sent = now;
+      if (call->reply.has_started())
+        call->reply.Write(kKeepAliveEvent);
+      else
+        SendStreamHead(*call, kKeepAliveEvent);
+    }
+  }
+  RemoveEnded();
+}
+
+void LiveCalls::CutAll(const ApiError& error) {
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    const CallPtr call = calls_[i];
+    if (!call->has_ended) SendError(*call, error);
+  }
+  RemoveEnded();
+}
+
+size_t LiveCalls::num_stalled() const {
+  const auto now = LiveCall::Clock::now();
+  return static_cast<size_t>(std::count_if(calls_.begin(), calls_.end(), [&](const auto& call) {
+    return !call->has_ended && call->reply.unsent_bytes() > 0 &&
+           now - call->last_sent > kStalledAfter;
+  }));
+}
+
+void LiveCalls::RemoveEnded() {
+  std::erase_if(calls_, [](const CallPtr& call) { return call->has_ended; });
+}
+
+}  // namespace quire
