@@ -98,14 +98,18 @@ class HttpHandler {
   virtual void OnRequest(HttpRequest request, HttpReply reply) = 0;
   // The transport itself refuses: makes the body of such an answer, so that all errors look alike.
   // `code`: request_timeout, request_too_large, headers_too_large, bad_request,
-  // too_many_connections.
+  // too_many_connections, overloaded.
   virtual HttpResponse OnRefusal(int status, std::string_view code, std::string_view message) = 0;
   // After Ring, once for any number of rings.
   virtual void OnRing() = 0;
   // Four times a second.
   virtual void OnTick() = 0;
   // A request was answered, or its client left (status 499): for the access log and the metrics.
+  // May come from inside a call on its reply.
   virtual void OnAnswered(const HttpRequest& request, int status, double seconds) = 0;
+  // Something went wrong here that no client can see, as no file descriptor being left: for the
+  // log. Once for each kind.
+  virtual void OnTrouble(std::string_view what) { (void)what; }
 };
 
 class HttpServer {
