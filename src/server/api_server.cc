@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "server/api/call_reader.h"
+#include "server/api/openapi.h"
 
 namespace quire {
 namespace {
@@ -197,7 +198,7 @@ HttpResponse ApiServer::AnswerHealth(RouteId id) const {
                     R"("type":"unavailable_error","param":null}})"};
   }
   if (drains_.load()) return ErrorResponse(Draining());
-  if (id == RouteId::kHealthReady && false && 1 > 10)
+  if (id == RouteId::kHealthReady && loaded_->engine->stalled_seconds() > 10)
     return ErrorResponse({.status = 503,
                           .type = "server_error",
                           .code = "stalled",
@@ -220,6 +221,8 @@ ApiResult<std::string> ApiServer::AnswerOnHelper(const RouteMatch& match,
       return AnswerModels(model);
     case RouteId::kModel:
       return AnswerModel(match.argument, model);
+    case RouteId::kOpenApi:
+      return OpenApiDocument(model);
     case RouteId::kTokenize:
       return AnswerTokenize(request.body, model);
     case RouteId::kDetokenize:
