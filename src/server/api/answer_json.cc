@@ -131,9 +131,10 @@ void AnswerJson::AppendLogprobs(std::string& json, const ToldChoice& told, uint3
   const std::span<const TokenId> ids = answer.tokens(told.choice);
   std::vector<ToldToken> tokens;
   tokens.reserve(end - begin);
+  std::vector<Logprobs> rows(end - begin);  // tokens point into it
   for (uint32_t i = begin; i < end; ++i) {
     tokens.push_back({.id = ids[i],
-                      .logprobs = &answer.logprobs(told.choice, i),
+                      .logprobs = &(rows[i - begin] = answer.logprobs(told.choice, i)),
                       .offset = is_chat() ? 0 : told.text.offset(i)});
   }
   const LogprobsForm form = {.tokenizer = model_->tokenizer,
