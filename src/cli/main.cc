@@ -42,7 +42,9 @@ void PrintParseError(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;  // the innermost that was given
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
   const std::vector<std::string> unknown = command->remaining();
-  if (error.get_name() != "ExtrasError" || unknown.empty()) return PrintError(error.what());
+  // A word too much may be the one that is missing: an unknown command, a flag in MODEL's place.
+  if (unknown.empty() || (error.get_name() != "ExtrasError" && error.get_name() != "RequiredError"))
+    return PrintError(error.what());
   const bool is_flag = unknown.front().starts_with('-');
   std::vector<std::string> names = FlagNames(*command);
   if (!is_flag) {
