@@ -43,7 +43,9 @@ void PrintParseError(const CLI::App& app, const CLI::ParseError& error) {
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
   const std::vector<std::string> unknown = command->remaining();
   // A word too much may be the one that is missing: an unknown command, a flag in MODEL's place.
-  if (unknown.empty() || (error.get_name() != "ExtrasError" && error.get_name() != "RequiredError"))
+  const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  if (unknown.empty() ||
+      (code != CLI::ExitCodes::ExtrasError && code != CLI::ExitCodes::RequiredError))
     return PrintError(error.what());
   const bool is_flag = unknown.front().starts_with('-');
   std::vector<std::string> names = FlagNames(*command);
