@@ -172,12 +172,12 @@ void StepLoop::Admit(Live& live, bool takes_match) {
   if (live.was_admitted) return;
   live.was_admitted = true;
   LeaveQueue(*live.shared);
-  answer.SetPhase(AnswerPhase::kPrefill);
   PromptReport& report = answer.mutable_prompt();
   report.num_cached = live.pages->next_position();
   report.match_stop = match.stop;
   report.num_shared = match.num_shared;
   report.queue_seconds = answer.SecondsSinceSubmit();
+  answer.SetPhase(AnswerPhase::kPrefill);  // the report so far can be read now
   counts_.cached_prompt_tokens += report.num_cached;
 }
 
