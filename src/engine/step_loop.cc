@@ -184,16 +184,16 @@ void StepLoop::Admit(Live& live, bool takes_match) {
                                            /*counts=*/!live.was_admitted));
   const bool is_first = !std::exchange(live.was_admitted, true);
   Answer& answer = *live.shared->answer;
-  if (is_first) {
-    LeaveQueue(*live.shared);
-    answer.SetPhase(AnswerPhase::kPrefill);
-  }
+  if (answer.phase() <= AnswerPhase::kPrefill)
+    answer.SetPromptComputed(live.pages->next_position());
   CountCached(live);
   if (!is_first) return;
+  LeaveQueue(*live.shared);
   PromptReport& report = answer.mutable_prompt();
   report.match_stop = match.stop;
   report.num_shared = match.num_shared;
   report.queue_seconds = answer.SecondsSinceSubmit();
+  answer.SetPhase(AnswerPhase::kPrefill);  // the report so far can be read now
 }
 
 // Sequences that wait and are never served would be a bug of the scheduler, unless pins hold the
@@ -223,6 +223,11 @@ void StepLoop::Tick() {
   last_tick_s_ = now_s();
   cache().ExpirePins(last_tick_s_);
   cache().pool().ReleaseIdle(last_tick_s_, runner_->options().kv_idle_s);
+}
+
+void StepLoop::SetTenantShare(const std::string& tenant, double share) {
+  cache().SetTenantShare(tenant, share);
+  if (const auto id = cache().FindTenant(tenant)) ledger_.SetShare(*id, share);
 }
 
 void StepLoop::AbortAll() {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <span>
 #include <vector>
 
@@ -77,6 +78,8 @@ class StepLoop {
   void Tick();
   // Ends everything.
   void AbortAll();
+  // Of cached pages and of steps, against other tenants' shares; > 0; 1 unless set.
+  void SetTenantShare(const std::string& tenant, double share);
   // All running sequences give their pages back and wait; they go on with the same bits. For tests.
   void PreemptAll();
 
