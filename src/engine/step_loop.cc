@@ -44,15 +44,15 @@ void StepLoop::Add(Request request, std::shared_ptr<Answer> answer, uint32_t mos
   shared->most_tokens = most_tokens;
   shared->num_unfinished = shared->request.num_choices;
   shared->ns = cache().private_namespace();
-  Status status = OkStatus();
-  if (shared->request.uses_prefixes) {
-    auto ns = cache().Namespace({.tenant = shared->request.tenant,
-                                 .salt = shared->request.salt,
-                                 .identity = runner_->identity()});
-    if (ns.ok())
-      shared->ns = ns.value();
-    else
-      status = ns.status();
+  // Also of requests that share nothing: their tenant is served in its turn like others.
+  const auto ns = cache().Namespace({.tenant = shared->request.tenant,
+                                     .salt = shared->request.salt,
+                                     .identity = runner_->identity()});
+  const Status status = ns.ok() ? OkStatus() : ns.status();
+  shared->tenant = cache().tenant_of(ns.ok() ? ns.value() : shared->ns);
+  if (ns.ok() && shared->request.uses_prefixes) {
+    shared->ns = ns.value();
+    shared->ns_hold = cache().Hold(shared->ns);
   }
   auto live = std::make_unique<Live>(MakeLive(std::move(shared), 0));
   live->is_forking = live->shared->request.num_choices > 1;
@@ -80,7 +80,7 @@ StepLoop::Live StepLoop::MakeLive(std::shared_ptr<SharedRequest> shared, uint32_
   live.scheduled.ns = shared->ns;
   live.scheduled.is_private = !request.uses_prefixes;
   live.scheduled.most_matched = MostMatched(*shared);
-  live.scheduled.tenant = runner_->cache().tenant_of(shared->ns);
+  live.scheduled.tenant = shared->tenant;
   live.scheduled.most_tokens =
       static_cast<uint32_t>(request.prompt.size()) + std::max(shared->most_tokens, 1u) - 1;
   live.shared = std::move(shared);
@@ -140,7 +140,7 @@ void StepLoop::FollowOthers() {
 // What it has of the prompt's tokens without ever having computed them.
 void StepLoop::CountCached(Live& live) {
   Answer& answer = *live.shared->answer;
-  if (answer.phase() != AnswerPhase::kPrefill) return;
+  if (answer.phase() > AnswerPhase::kPrefill) return;
   const uint32_t position = live.pages->next_position();
   answer.SetPromptComputed(position);
   if (position <= live.num_reached) return;

@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -99,6 +99,8 @@ class StepLoop {
     std::shared_ptr<Answer> answer;
     uint32_t most_tokens;
     NamespaceId ns = 0;
+    NamespaceHold ns_hold = {};
+    TenantId tenant = 0;
     uint32_t num_unfinished = 0;
   };
   // Tokens that a sequence of this request may take from the cache: it needs the logits of all that

@@ -65,9 +65,8 @@ const Status* EarlyFailure(const LiveCall& call) {
 std::optional<int64_t> PinMarks(const LiveCall& call, uint64_t most_bytes, StepLoop& loop) {
   const GenerationCall& asked = call.writer->call();
   KvCache& cache = loop.cache();
-  const auto ns = cache.Namespace({.tenant = call.client.tenant,
-                                   .salt = asked.salt,
-                                   .identity = loop.runner().identity()});
+  const auto ns = cache.Namespace(
+      {.tenant = call.client.tenant, .salt = asked.salt, .identity = loop.runner().identity()});
   if (!ns.ok()) return std::nullopt;
   std::optional<int64_t> until;
   for (const RetainMark& mark : asked.retain) {

@@ -65,8 +65,7 @@ struct Metrics::Impl {
   explicit Impl(const MetricsOptions& all_options)
       : options(all_options), vllm{{"model_name", options.model_name}, {"engine", "0"}} {}
 
-  Samples& AddHistogram(const std::string& name, const std::string& help,
-                          const Buckets& buckets) {
+  Samples& AddHistogram(const std::string& name, const std::string& help, const Buckets& buckets) {
     return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add(vllm, buckets);
   }
   Family<Counter>& AddCounters(const std::string& name, const std::string& help) {
@@ -87,37 +86,36 @@ struct Metrics::Impl {
       AddHistogram("vllm:time_to_first_token_seconds",
                    "From a request's whole body to its first token.", kFirstTokenBuckets);
   Samples& token_gap = AddHistogram("vllm:inter_token_latency_seconds",
-                                      "Between two tokens of an answer.", kTokenBuckets);
+                                    "Between two tokens of an answer.", kTokenBuckets);
   Samples& token_time =
       AddHistogram("vllm:request_time_per_output_token_seconds",
                    "Mean time of the tokens after the first, of a request.", kTokenBuckets);
   Samples& old_token_time =
       AddHistogram("vllm:time_per_output_token_seconds", "Old name of the same.", kTokenBuckets);
   Samples& whole = AddHistogram("vllm:e2e_request_latency_seconds",
-                                  "From a request's whole body to its end.", kRequestBuckets);
+                                "From a request's whole body to its end.", kRequestBuckets);
   Samples& queue = AddHistogram("vllm:request_queue_time_seconds",
-                                  "From a request's arrival to its start.", kRequestBuckets);
+                                "From a request's arrival to its start.", kRequestBuckets);
   Samples& prefill = AddHistogram("vllm:request_prefill_time_seconds",
-                                    "From a request's start to its first token.", kRequestBuckets);
+                                  "From a request's start to its first token.", kRequestBuckets);
   Samples& decode = AddHistogram("vllm:request_decode_time_seconds",
-                                   "From a request's first token to its end.", kRequestBuckets);
+                                 "From a request's first token to its end.", kRequestBuckets);
   Samples& inference = AddHistogram("vllm:request_inference_time_seconds",
-                                      "From a request's start to its end.", kRequestBuckets);
+                                    "From a request's start to its end.", kRequestBuckets);
   Samples& prompt_tokens =
       AddHistogram("vllm:request_prompt_tokens", "Tokens of a request's prompt.", counts);
   Samples& generated_tokens =
       AddHistogram("vllm:request_generation_tokens", "Tokens generated for a request.", counts);
   Samples& longest_choice = AddHistogram("vllm:request_max_num_generation_tokens",
-                                           "Tokens of a request's longest choice.", counts);
+                                         "Tokens of a request's longest choice.", counts);
   Samples& max_tokens = AddHistogram("vllm:request_params_max_tokens",
-                                       "max_tokens of requests that name it.", counts);
-  Samples& computed_tokens =
-      AddHistogram("vllm:request_prefill_kv_computed_tokens",
-                   "Prompt tokens of a request that no cache had.", counts);
+                                     "max_tokens of requests that name it.", counts);
+  Samples& computed_tokens = AddHistogram("vllm:request_prefill_kv_computed_tokens",
+                                          "Prompt tokens of a request that no cache had.", counts);
   Samples& num_choices =
       AddHistogram("vllm:request_params_n", "Choices that a request asks for.", kChoiceBuckets);
-  Samples& num_preemptions = AddHistogram(
-      "vllm:request_num_preemptions", "How often a request was preempted.", kPreemptionBuckets);
+  Samples& num_preemptions = AddHistogram("vllm:request_num_preemptions",
+                                          "How often a request was preempted.", kPreemptionBuckets);
 
   Family<Counter>& ends = AddCounters("vllm:request_success_total", "Requests that have ended.");
   std::array<Counter*, std::size(kRequestEnds)> end_counters = {};
