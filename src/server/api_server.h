@@ -15,6 +15,8 @@
 
 #include "base/status.h"
 #include "server/access.h"
+#include "server/admin.h"
+#include "server/admin_calls.h"
 #include "server/helper_thread.h"
 #include "server/http/http_server.h"
 #include "server/live_calls.h"
@@ -70,12 +72,16 @@ class ApiServer final : public HttpHandler {
     std::unique_ptr<ModelCard> card;
     std::unique_ptr<Metrics> metrics;
     std::unique_ptr<LiveCalls> calls;
+    std::unique_ptr<Admin> admin;
+    std::unique_ptr<AdminCalls> admin_calls;
   };
 
   ApiServer(ServeOptions options, Access access);
   std::optional<ApiError> RefuseRoute(const Route& route, const HttpRequest& head) const;
   HttpResponse AnswerHealth(RouteId id) const;
   void StartCall(const Route& route, HttpRequest request, const Client& client, HttpReply reply);
+  void StartAdminCall(const RouteMatch& match, HttpRequest request, const Client& client,
+                      HttpReply reply);
   // What reads a body or asks the engine, on the helper thread.
   ApiResult<std::string> AnswerOnHelper(const RouteMatch& match, const HttpRequest& request,
                                         const Client& client);
