@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "server/access.h"
@@ -77,6 +78,10 @@ class ApiServer final : public HttpHandler {
   };
 
   ApiServer(ServeOptions options, Access access);
+  // What the keys' tenants may keep and get.
+  static void ApplyTenantRules(Loaded& loaded, const std::vector<TenantRule>& rules);
+  // Ends what is under way. Any thread.
+  void CutAll();
   std::optional<ApiError> RefuseRoute(const Route& route, const HttpRequest& head) const;
   HttpResponse AnswerHealth(RouteId id) const;
   void StartCall(const Route& route, HttpRequest request, const Client& client, HttpReply reply);
