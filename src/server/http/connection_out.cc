@@ -133,7 +133,8 @@ void Connection::AnswerDone() {
   if (closes_ || owner_->is_stopping) return Shut();
   reader_.Reset();
   request_ = {};
-  if (in_.empty()) in_ = {};
+  if (in_.empty()) in_ = {};  // a connection that waits holds no buffers
+  out_ = {};
   if (owner_->frame.capacity() > kFrameBytes) owner_->frame = {};
   state_ = State::kHead;
   since_ = Clock::now();
@@ -235,6 +236,7 @@ void Connection::Shut() {
   state_ = State::kClosing;
   since_ = Clock::now();
   in_ = {};
+  reader_.Reset();  // a body that was refused
   stream_->Shut(self());
   Arm();
 }
