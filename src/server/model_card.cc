@@ -51,6 +51,7 @@ StatusOr<std::unique_ptr<ModelCard>> ModelCard::Create(const ServeOptions& optio
   served.tokenizer = &engine.tokenizer();
   served.context_len = engine.options().context_len;
   served.vocab_size = static_cast<uint32_t>(engine.model().shape().num_tokens);
+  served.longest_token_bytes = LongestTokenBytes(engine.tokenizer());
   served.trained_context_len = static_cast<uint32_t>(engine.model().shape().context_length);
   std::map<std::string_view, uint64_t> bytes_by_type;
   for (const GgufTensor& tensor : file.header().tensors()) {
