@@ -6,7 +6,7 @@
 #include <iostream>
 #include <set>
 
-#include "server/api/answer_fixture.h"
+#include "server/api/answer_test_support.h"
 
 namespace quire {
 namespace {
