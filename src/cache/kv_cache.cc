@@ -5,8 +5,22 @@
 
 #include "base/check.h"
 #include "base/errors.h"
+#include "base/fnv.h"
 
 namespace quire {
+namespace {
+
+// Where the keys of a namespace's prefixes start.
+uint64_t PrefixKeyOf(const NamespaceKey& key) {
+  uint64_t hash = kFnvStart;
+  for (const std::string* part : {&key.tenant, &key.salt, &key.adapter, &key.identity}) {
+    hash = FnvStep(hash, part->size());
+    for (const char c : *part) hash = FnvStep(hash, static_cast<unsigned char>(c));
+  }
+  return hash;
+}
+
+}  // namespace
 
 StatusOr<std::unique_ptr<KvCache>> KvCache::Create(const KvCacheOptions& options) {
   QUIRE_CHECK(!options.shape.groups.empty() && options.shape.page_size > 0);
@@ -19,26 +33,55 @@ StatusOr<std::unique_ptr<KvCache>> KvCache::Create(const KvCacheOptions& options
                                            .fill_with_nan = options.fill_with_nan}));
   cache->tree_ = std::make_unique<PrefixTree>(cache->shape_, cache->pool_.get(), options.policy,
                                               options.max_namespaces);
+  cache->pins_ = std::make_unique<PrefixPins>(cache->tree_.get(), cache->pool_.get());
   QUIRE_ASSIGN_OR_RETURN(cache->private_, cache->tree_->AddNamespace(cache->TenantOf("")));
+  cache->private_hold_ = cache->Hold(cache->private_);
   return cache;
 }
 
 TenantId KvCache::TenantOf(std::string_view name) {
-  const auto known = std::ranges::find(tenants_, name);
-  if (known == tenants_.end()) tenants_.emplace_back(name);
-  return static_cast<TenantId>(std::ranges::find(tenants_, name) - tenants_.begin());
+  if (const auto known = FindTenant(name)) return *known;
+  const TenantId id = num_tenants();
+  tenants_.emplace_back(name);
+  tenant_by_name_.emplace(name, id);
+  pool_->AddAccounts(id + 1);
+  return id;
+}
+
+std::optional<TenantId> KvCache::FindTenant(std::string_view name) const {
+  const auto known = tenant_by_name_.find(name);
+  if (known == tenant_by_name_.end()) return std::nullopt;
+  return known->second;
+}
+
+std::optional<NamespaceId> KvCache::FindNamespace(const NamespaceKey& key) const {
+  const auto known = namespaces_.find(key);
+  if (known == namespaces_.end()) return std::nullopt;
+  return known->second;
 }
 
 StatusOr<NamespaceId> KvCache::Namespace(const NamespaceKey& key) {
   const auto known = namespaces_.find(key);
   if (known != namespaces_.end()) return known->second;
-  QUIRE_ASSIGN_OR_RETURN(const NamespaceId ns, tree_->AddNamespace(TenantOf(key.tenant)));
-  namespaces_.emplace(key, ns);
+  const TenantId tenant = TenantOf(key.tenant);
+  StatusOr<NamespaceId> ns = tree_->AddNamespace(tenant, PrefixKeyOf(key));
+  if (!ns.ok()) {
+    ns = tree_->ReuseNamespace(tenant, PrefixKeyOf(key));
+    if (!ns.ok()) return ns.status();
+    namespaces_.erase(*keys_[*ns]);
+  }
+  keys_.resize(std::max<size_t>(keys_.size(), *ns + 1));
+  keys_[*ns] = &namespaces_.emplace(key, *ns).first->first;
   return ns;
 }
 
 PrefixMatch KvCache::Find(NamespaceId ns, std::span<const TokenId> prompt) const {
   return FindPrefix(*tree_, shape_, tree_->root(ns), prompt);
+}
+
+PrefixMatch KvCache::Find(const NamespaceKey& key, std::span<const TokenId> prompt) const {
+  const auto ns = FindNamespace(key);
+  return ns.has_value() ? Find(*ns, prompt) : PrefixMatch();
 }
 
 SequencePages KvCache::NewSequence(NamespaceId ns, uint32_t max_length) {
@@ -69,8 +112,7 @@ bool KvCache::MakeRoom(size_t bytes) {
   return true;
 }
 
-uint32_t KvCache::Pin(NamespaceId ns, std::span<const TokenId> tokens, uint32_t until_s,
-                      PinId* pin) {
+PinResult KvCache::Pin(NamespaceId ns, std::span<const TokenId> tokens, const PinOptions& options) {
   NodeId node = tree_->root(ns);
   uint32_t length = 0;
   while (tokens.size() - length >= shape_.page_size) {
@@ -79,45 +121,50 @@ uint32_t KvCache::Pin(NamespaceId ns, std::span<const TokenId> tokens, uint32_t 
     node = child;
     length += shape_.page_size;
   }
-  if (length == 0) return 0;
-  tree_->Pin(node);
-  *pin = next_pin_++;
-  pins_.emplace(*pin, Pinned{node, until_s});
-  return length;
+  return length == 0 ? PinResult() : pins_->Add(node, options);
 }
 
-bool KvCache::Unpin(PinId pin) {
-  const auto it = pins_.find(pin);
-  if (it == pins_.end()) return false;
-  tree_->Unpin(it->second.node);
-  pins_.erase(it);
-  return true;
+uint32_t KvCache::Pin(NamespaceId ns, std::span<const TokenId> tokens, uint32_t until_s,
+                      PinId* pin) {
+  const PinResult result = Pin(ns, tokens, {.until_s = until_s});
+  if (result.pin != 0) *pin = result.pin;
+  return result.length;
 }
 
 void KvCache::ExpirePins(uint32_t now_s) {
-  for (auto it = pins_.begin(); it != pins_.end();) {
-    const Pinned& pinned = it->second;
-    if (pinned.until_s == 0 || pinned.until_s > now_s) {
-      ++it;
-      continue;
-    }
-    tree_->Unpin(pinned.node);
-    it = pins_.erase(it);
-  }
+  tree_->SetNow(now_s);
+  pins_->Expire(now_s);
+}
+
+std::optional<PinResult> KvCache::SetPin(PrefixId id, const std::optional<std::string>& tenant,
+                                         bool is_pinned, const PinOptions& options) {
+  const NodeId node = FindPrefixNode(*this, id, tenant);
+  if (node == kNoNode) return std::nullopt;
+  return pins_->Set(node, is_pinned, options);
+}
+
+std::optional<uint32_t> KvCache::DropPrefixById(PrefixId id,
+                                                const std::optional<std::string>& tenant) {
+  const NodeId node = FindPrefixNode(*this, id, tenant);
+  if (node == kNoNode) return std::nullopt;
+  return Drop(TopOfText(node));
 }
 
 uint32_t KvCache::Drop(NodeId node) {
   const uint32_t num_nodes = tree_->nodes().num_nodes();
   tree_->Drop(node);
-  for (auto it = pins_.begin(); it != pins_.end();) {  // a pin on what is forgotten goes with it
-    const NodeId pinned = it->second.node;
-    it = tree_->is_dropped(pinned) ? pins_.erase(it) : std::next(it);
-    if (tree_->is_dropped(pinned)) tree_->Unpin(pinned);
-  }
+  pins_->RemoveDropped();
   return num_nodes - tree_->nodes().num_nodes();
 }
 
 uint32_t KvCache::DropNamespace(NamespaceId ns) { return Drop(tree_->root(ns)); }
+
+uint32_t KvCache::DropTenant(std::string_view tenant) {
+  uint32_t num_nodes = 0;
+  for (const auto& [key, ns] : namespaces_)
+    if (key.tenant == tenant) num_nodes += DropNamespace(ns);
+  return num_nodes;
+}
 
 uint32_t KvCache::DropAll() {
   uint32_t num_nodes = 0;
@@ -154,11 +201,18 @@ uint32_t KvCache::DropText(NamespaceId ns, std::span<const TokenId> tokens) {
     tokens = tokens.subspan(page.size());
   }
   if (tree_->is_root(node) || tree_->nodes()[node].num_children > 0) return 0;
-  for (NodeId above = tree_->parent(node); !tree_->is_root(above); above = tree_->parent(node)) {
+  return Drop(TopOfText(node));
+}
+
+// The first node of those before `end` that no other text has: none parts, is held or pinned there.
+NodeId KvCache::TopOfText(NodeId end) const {
+  NodeId top = end;
+  for (NodeId above = tree_->parent(top); !tree_->is_root(above); above = tree_->parent(top)) {
     if (tree_->nodes()[above].num_children > 1 || tree_->is_locked(above)) break;
-    node = above;
+    if (tree_->has_own_pin(above)) break;
+    top = above;
   }
-  return Drop(node);
+  return top;
 }
 
 void KvCache::SetTenantShare(std::string_view tenant, double share) {
@@ -166,10 +220,8 @@ void KvCache::SetTenantShare(std::string_view tenant, double share) {
 }
 
 size_t KvCache::tenant_bytes(std::string_view tenant) const {
-  const auto known = std::ranges::find(tenants_, tenant);
-  return known == tenants_.end()
-             ? 0
-             : tree_->tenant_bytes(static_cast<TenantId>(known - tenants_.begin()));
+  const auto known = FindTenant(tenant);
+  return known.has_value() ? tree_->tenant_bytes(*known) : 0;
 }
 
 Status KvCache::CheckInvariants() const {

@@ -63,11 +63,16 @@ PagePool::PagePool(const PagePoolOptions& options)
 
 PagePool::~PagePool() { QUIRE_CHECK(num_refs_ == 0); }
 
-PageRef PagePool::Take(PageClass page_class) {
+void PagePool::AddAccounts(uint32_t num_accounts) {
+  if (num_accounts > accounts_.size()) accounts_.resize(num_accounts);
+}
+
+PageRef PagePool::Take(PageClass page_class, AccountId account) {
   Class& c = classes_[page_class];
-  QUIRE_CHECK(c.stride != 0 && free_bytes() >= c.stride);
+  QUIRE_CHECK(c.stride != 0 && free_bytes() >= c.stride && account < accounts_.size());
   const PageId id = c.free_ids->TakeLowest();
   c.memory->BeginUse(id);
+  c.pages[id].account = account;
   if (fill_with_nan_) FillWithNan(c, id);
   return Use(page_class, id);
 }
@@ -129,6 +134,19 @@ void PagePool::Unpin(PageClass page_class, PageId id) {
   Account(c, id, before);
 }
 
+void PagePool::Count(const Page& page, uint64_t bytes, PageAccount* account) {
+  if (page.num_uses > 0 || page.is_lost)
+    account->states.held += bytes;
+  else if (page.num_keeps > 0)
+    (page.num_pins > 0 ? account->states.pinned : account->states.cached) += bytes;
+  if (page.num_pins > 0) account->retained += bytes;
+}
+
+PageStates PagePool::class_pages(PageClass page_class) const {
+  const Class& c = classes_[page_class];
+  return {.held = c.num_held, .cached = c.num_cached - c.num_pinned, .pinned = c.num_pinned};
+}
+
 void PagePool::Account(Class& c, PageId id, const Page& before) {
   const Page& now = c.pages[id];
   const auto is_cached = [](const Page& p) { return p.num_uses == 0 && p.num_keeps > 0; };
@@ -143,6 +161,10 @@ void PagePool::Account(Class& c, PageId id, const Page& before) {
   const bool was_pinned = is_cached(before) && before.num_pins > 0;
   const bool is_pinned = is_cached(now) && now.num_pins > 0;
   if (was_pinned != is_pinned) pinned_bytes_ += is_pinned ? c.stride : -c.stride;
+  if (was_pinned != is_pinned) c.num_pinned += is_pinned ? 1 : -1;
+  PageAccount& account = accounts_[now.account];
+  Count(before, -c.stride, &account);
+  Count(now, c.stride, &account);
   if (now.num_uses > 0 || now.num_keeps > 0) return;
   if (fill_with_nan_) FillWithNan(c, id);
   c.memory->EndUse(id);
@@ -168,6 +190,7 @@ bool PagePool::Fault(Class& c, PageId id, const char* what) {
     c.memory->BeginUse(id);
     held_bytes_ += c.stride;
     ++c.num_held;
+    accounts_[page.account].states.held += c.stride;
   }
   return false;
 }
@@ -239,6 +262,37 @@ Status PagePool::CheckInvariants() const {
                     cached, held_bytes_, cached_bytes_, budget_bytes_);
   if (pinned != pinned_bytes_)
     return Internal("[cache.pool.5] {} bytes pinned, counted {}", pinned, pinned_bytes_);
+  return CheckAccounts();
+}
+
+Status PagePool::CheckAccounts() const {
+  std::vector<PageAccount> accounts(accounts_.size());
+  for (const Class& c : classes_) {
+    uint32_t num_pinned = 0;
+    for (PageId id = 0; id < c.num_pages; ++id) {
+      const Page& page = c.pages[id];
+      Count(page, c.stride, &accounts[page.account]);
+      num_pinned += page.num_uses == 0 && page.num_pins > 0 ? 1 : 0;
+    }
+    if (num_pinned != c.num_pinned)
+      return Internal("[cache.pool.6] {} pages pinned, counted {}", num_pinned, c.num_pinned);
+  }
+  PageStates all;
+  for (AccountId id = 0; id < accounts.size(); ++id) {
+    const PageAccount &found = accounts[id], &counted = accounts_[id];
+    if (found != counted)
+      return Internal(
+          "[cache.pool.6] account {}: {} bytes held, {} cached, {} pinned, {} retained; "
+          "counted {}, {}, {}, {}",
+          id, found.states.held, found.states.cached, found.states.pinned, found.retained,
+          counted.states.held, counted.states.cached, counted.states.pinned, counted.retained);
+    all.held += counted.states.held;
+    all.cached += counted.states.cached;
+    all.pinned += counted.states.pinned;
+  }
+  if (all != PageStates{held_bytes_, cached_bytes_ - pinned_bytes_, pinned_bytes_})
+    return Internal("[cache.pool.6] the accounts have {} bytes, the pool {}", all.sum(),
+                    held_bytes_ + cached_bytes_);
   return OkStatus();
 }
 

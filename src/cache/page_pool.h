@@ -11,6 +11,9 @@
 //     cached: it may be evicted. Pins forbid that.
 // A page with more than one hold, of either kind, is never written: cache/page_table.h copies it.
 //
+// A page belongs to one account from Take() until it is free: the tenant that pays for it. Nothing
+// is decided by accounts; the pool adds up what each has.
+//
 // The budget counts each page with PageStride(), whatever its class; no split between classes is
 // fixed. Every class has a virtual range as large as the whole budget, so a page can be handed out
 // if and only if its bytes are free. The lowest free id comes first: pages in use stay dense, and
@@ -26,6 +29,7 @@
 //   [cache.pool.3] A failed call changes nothing.
 //   [cache.pool.4] held_bytes + cached_bytes + free_bytes = budget_bytes.
 //   [cache.pool.5] pinned_bytes is that of cached pages with a pin; only kept pages have pins.
+//   [cache.pool.6] The bytes of all accounts are those of the pool, state by state.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +46,17 @@ namespace quire {
 
 class PagePool;
 
-using PageClass = uint8_t;  // an index into PagePoolOptions::page_bytes
+using PageClass = uint8_t;   // an index into PagePoolOptions::page_bytes
+using AccountId = uint32_t;  // small and dense
+
+// Sums over pages with a hold, in pages or in bytes; a page is in one of the three.
+struct PageStates {
+  uint64_t held = 0;    // with a use
+  uint64_t cached = 0;  // kept, without a use, without a pin
+  uint64_t pinned = 0;  // kept, without a use, with a pin
+  uint64_t sum() const { return held + cached + pinned; }
+  bool operator==(const PageStates&) const = default;
+};
 
 // One use of one page. Empty when default-made or moved from. Must not outlive its pool.
 class PageRef {
@@ -102,8 +116,11 @@ class PagePool {
   PagePool& operator=(const PagePool&) = delete;
   ~PagePool();  // Requires: no use is left.
 
+  // There are accounts below `num_accounts` from now on; account 0 is there from the start.
+  void AddAccounts(uint32_t num_accounts);
+
   // A free page; what it contains is undefined. Requires: free_bytes() >= stride(page_class).
-  PageRef Take(PageClass page_class);
+  PageRef Take(PageClass page_class, AccountId account = 0);
   // A use of a page that has a hold already.
   PageRef Use(PageClass page_class, PageId id);
 
@@ -144,6 +161,12 @@ class PagePool {
   bool is_pinned(PageClass c, PageId id) const { return classes_[c].pages[id].num_pins > 0; }
   uint32_t num_held(PageClass c) const { return classes_[c].num_held; }
   uint32_t num_cached(PageClass c) const { return classes_[c].num_cached; }
+  // In pages, of one class; in bytes, of one account.
+  PageStates class_pages(PageClass c) const;
+  const PageStates& account_bytes(AccountId id) const { return accounts_[id].states; }
+  // Bytes of an account's pages with a pin, in use or not.
+  uint64_t retained_bytes(AccountId id) const { return accounts_[id].retained; }
+  AccountId account(PageClass c, PageId id) const { return classes_[c].pages[id].account; }
 
   // Pages that a wrong release has hit: set aside for good, the service goes on (CAC-09). Always 0
   // unless there is a bug; debug builds stop instead.
@@ -159,7 +182,8 @@ class PagePool {
     uint32_t num_uses;
     uint32_t num_keeps;
     uint32_t num_pins;
-    bool is_lost;  // set aside
+    uint32_t account : 31;
+    uint32_t is_lost : 1;  // set aside
   };
   struct Class {
     size_t page_bytes = 0;
@@ -169,21 +193,30 @@ class PagePool {
     std::unique_ptr<FreeIds> free_ids;
     LazyArray<Page> pages;  // [num_pages]; an idle pool of any budget takes no memory
     uint32_t num_held = 0, num_cached = 0;
+    uint32_t num_pinned = 0;  // of the cached ones
+  };
+  struct PageAccount {
+    PageStates states;
+    uint64_t retained = 0;
+    bool operator==(const PageAccount&) const = default;
   };
 
   explicit PagePool(const PagePoolOptions& options);
   void GiveBack(PageClass page_class, PageId id);
   // Moves a page's bytes from what it was to what it is now.
   void Account(Class& c, PageId id, const Page& before);
+  static void Count(const Page& page, uint64_t bytes, PageAccount* account);
   void FillWithNan(Class& c, PageId id);
   // False, and counted, in release builds; the end in debug builds.
   bool Fault(Class& c, PageId id, const char* what);
   Status CheckClass(const Class& c, size_t index) const;
+  Status CheckAccounts() const;
 
   size_t budget_bytes_;
   bool fill_with_nan_;
   UnusedPageObserver* observer_ = nullptr;
   std::vector<Class> classes_;
+  std::vector<PageAccount> accounts_{1};
   size_t held_bytes_ = 0, cached_bytes_ = 0, pinned_bytes_ = 0;
   uint64_t num_refs_ = 0;  // live PageRefs
   uint64_t num_failures_ = 0;

@@ -9,8 +9,9 @@
 
 namespace quire {
 
-PageTable::PageTable(PagePool* pool, const KvShape* shape, uint32_t group, uint32_t max_length)
-    : pool_(pool), shape_(shape), group_(group) {
+PageTable::PageTable(PagePool* pool, const KvShape* shape, uint32_t group, uint32_t max_length,
+                     AccountId account)
+    : pool_(pool), shape_(shape), group_(group), account_(account) {
   const uint32_t num_pages = shape->NumPages(max_length);
   open_.reserve(num_pages);
   open_bytes_.reserve(num_pages);
@@ -34,15 +35,16 @@ void PageTable::Grow(uint32_t length, uint32_t end) {
   if (end <= length) return;
   const uint32_t page = length / shape_->page_size;
   if (has_open(page) && open_[page].is_shared()) {
-    PageRef copy = pool_->Take(OpenClass(group_));
+    PageRef copy = pool_->Take(OpenClass(group_), account_);
     std::memcpy(copy.address(), open_[page].address(), group().open_page_bytes);
     open_[page] = std::move(copy);
     RefreshAddress(page);
   }
-  while (num_pages() < shape_->NumPages(end)) Adopt(pool_->Take(OpenClass(group_)), PageRef());
+  while (num_pages() < shape_->NumPages(end))
+    Adopt(pool_->Take(OpenClass(group_), account_), PageRef());
   for (uint32_t full = page; full < end / shape_->page_size; ++full) {
     if (!group().Seals(full)) continue;
-    sealed_[full] = pool_->Take(SealedClass(group_));
+    sealed_[full] = pool_->Take(SealedClass(group_), account_);
     RefreshAddress(full);
   }
 }
@@ -101,7 +103,7 @@ void PageTable::Settle(uint32_t length, uint32_t next) {
 }
 
 PageTable PageTable::Fork(uint32_t max_length) const {
-  PageTable fork(pool_, shape_, group_, max_length);
+  PageTable fork(pool_, shape_, group_, max_length, account_);
   const auto share = [](const PageRef& page) { return page ? page.Share() : PageRef(); };
   fork.SkipTo(first_page_);
   for (uint32_t page = first_page_; page < num_pages(); ++page)

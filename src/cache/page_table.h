@@ -33,7 +33,8 @@ class PageTable {
  public:
   // The table of group `group` of `shape`; both must outlive it. Space for the entries of
   // `max_length` tokens is taken now, so that growing up to there allocates nothing.
-  PageTable(PagePool* pool, const KvShape* shape, uint32_t group, uint32_t max_length);
+  PageTable(PagePool* pool, const KvShape* shape, uint32_t group, uint32_t max_length,
+            AccountId account = 0);
 
   PageTable(PageTable&&) = default;
   PageTable& operator=(PageTable&&) = default;
@@ -82,6 +83,7 @@ class PageTable {
   PagePool* pool_;
   const KvShape* shape_;
   uint32_t group_;
+  AccountId account_;  // of the pages that it takes
   uint32_t first_page_ = 0;
   std::vector<PageRef> open_, sealed_;                 // [num_pages]
   std::vector<std::byte*> open_bytes_, sealed_bytes_;  // of them, as kernels read them

@@ -46,6 +46,7 @@ class PrefixNodes {
   uint32_t max_nodes() const { return static_cast<uint32_t>(nodes_.size()); }
   uint32_t num_nodes() const { return num_nodes_; }
   bool is_full() const { return num_nodes_ == max_nodes(); }
+  uint32_t num_touched() const { return num_touched_; }  // all ids in use are below
   const PrefixNode& operator[](NodeId id) const { return nodes_[id]; }
   std::span<const TokenId> tokens(NodeId id) const {
     return {&tokens_[size_t{id} * page_size_], nodes_[id].num_tokens};

@@ -41,8 +41,10 @@ PrefixTree::PrefixTree(const KvShape& shape, PagePool* pool, EvictionPolicyKind 
       max_namespaces_(max_namespaces),
       nodes_(MaxNodes(shape, *pool, max_namespaces), shape.page_size),
       entries_(nodes_.max_nodes()),
+      uses_(nodes_.max_nodes()),
       pages_(nodes_.max_nodes() * num_classes_),
-      policy_(MakeEvictionPolicy(policy, nodes_.max_nodes(), shape.page_size)) {
+      policy_(MakeEvictionPolicy(policy, nodes_.max_nodes(), shape.page_size)),
+      counts_(num_classes_) {
   for (const KvGroupShape& group : shape.groups) {
     if (group.window > 0) marked_pages_ = std::max(marked_pages_, shape.NumPages(group.window));
     marked_pages_ = std::max(marked_pages_, group.recent_pages);
@@ -51,16 +53,30 @@ PrefixTree::PrefixTree(const KvShape& shape, PagePool* pool, EvictionPolicyKind 
   pool_->SetObserver(this);
 }
 
-StatusOr<NamespaceId> PrefixTree::AddNamespace(TenantId tenant) {
+StatusOr<NamespaceId> PrefixTree::AddNamespace(TenantId tenant, uint64_t key) {
   if (namespaces_.size() == max_namespaces_)
     return ResourceExhausted("{} cache namespaces, no more are possible", namespaces_.size());
   const auto ns = static_cast<NamespaceId>(namespaces_.size());
-  const NodeId root = nodes_.AddRoot();
-  entries_[root] = {};
-  entries_[root].ns = ns;
-  entries_[root].key = KeyOf(ns, {});
-  namespaces_.push_back({root, tenant});
+  namespaces_.push_back({nodes_.AddRoot(), tenant});
+  InitRoot(ns, key);
   return ns;
+}
+
+void PrefixTree::InitRoot(NamespaceId ns, uint64_t key) {
+  const auto [root, tenant] = namespaces_[ns];
+  if (tenant >= left_.size()) {
+    left_.resize(tenant + 1);
+    num_namespaces_of_.resize(tenant + 1);
+  }
+  ++num_namespaces_of_[tenant];
+  entries_[root] = {};
+  uses_[root] = {.key = key, .ns = ns, .length = 0, .num_hits = 0, .last_used_s = now_s_};
+  UpdateEvictable(root);
+}
+
+PrefixTree::List PrefixTree::RootList(NodeId root) const {
+  if (entries_[root].num_locks > 0 || entries_[root].num_pins > 0) return kNone;
+  return nodes_[root].num_children == 0 ? kIdle : kLeft;
 }
 
 NodeId PrefixTree::FindChild(NodeId parent, std::span<const TokenId> tokens) const {
@@ -79,7 +95,7 @@ uint32_t PrefixTree::LongestShared(NodeId parent, std::span<const TokenId> text)
 }
 
 bool PrefixTree::WasEvicted(NodeId parent, std::span<const TokenId> page) const {
-  return entries_[parent].evicted_child == KeyOf(entries_[parent].key, page);
+  return entries_[parent].evicted_child == KeyOf(uses_[parent].key, page);
 }
 
 bool PrefixTree::IsFull() const {
@@ -91,22 +107,26 @@ NodeId PrefixTree::FindOrAdd(NodeId parent, std::span<const TokenId> tokens) {
   if (known != kNoNode) {
     // Computed again: no longer forgotten, if what is above is not.
     entries_[known].is_dropped = entries_[parent].is_dropped;
+    UpdateUse(known);
     return known;
   }
   if (IsFull() && !EvictNode()) return kNoNode;
   const NodeId id = nodes_.AddChild(parent, tokens);
-  const NamespaceId ns = entries_[parent].ns;
   entries_[id] = {};
-  entries_[id].ns = ns;
-  entries_[id].key = KeyOf(entries_[parent].key, tokens);
   entries_[id].is_dropped = entries_[parent].is_dropped;
-  policy_->Insert(id, {.key = entries_[id].key,
-                       .tenant = TenantOf(id),
-                       .is_tail = tokens.size() < shape_.page_size});
+  uses_[id] = {.key = KeyOf(uses_[parent].key, tokens),
+               .ns = uses_[parent].ns,
+               .length = 0,
+               .num_hits = 0,
+               .last_used_s = now_s_};
+  policy_->Insert(
+      id,
+      {.key = uses_[id].key, .tenant = TenantOf(id), .is_tail = tokens.size() < shape_.page_size});
   shares_.Touch(TenantOf(id), 1);
   UpdateEvictable(id);
   UpdateEvictable(parent);
   UpdateBranch(parent);
+  UpdateUse(id);
   SetEnd(parent, false);
   return id;
 }
@@ -117,13 +137,17 @@ void PrefixTree::KeepPage(NodeId id, const PageRef& page) {
   pool_->Keep(c, page.id());
   pages_[Slot(id, c)] = page.id() + 1;
   if (IsSecondary(id, c)) owners_[c][page.id()] = id + 1;
-  shares_.Add(TenantOf(id), pool_->stride(c));
+  if (pool_->num_keeps(c, page.id()) == 1) shares_.Add(TenantOf(id), pool_->stride(c));
+  ++counts_[c].num_kept;
   for (uint32_t i = 0; i < NumPins(id, c); ++i) pool_->Pin(c, page.id());
 }
 
 void PrefixTree::Hit(NodeId id) {
   policy_->Hit(id);
   shares_.Touch(TenantOf(id), 1);
+  ++uses_[id].num_hits;
+  uses_[id].last_used_s = now_s_;
+  entries_[id].was_retained = false;
 }
 
 void PrefixTree::Lock(NodeId id) {
@@ -174,16 +198,21 @@ void PrefixTree::Place(NodeId id) {
   if (list != entry.list) PutInList(id, list);
 }
 
+PrefixTree::Ends& PrefixTree::EndsOf(NodeId id) {
+  const List list = entries_[id].list;
+  return list == kLeft ? left_[TenantOf(id)] : lists_[list];
+}
+
 void PrefixTree::PutInList(NodeId id, List list) {
   Entry& entry = entries_[id];
   if (entry.list != kNone) {
-    Ends& ends = lists_[entry.list];
+    Ends& ends = EndsOf(id);
     (entry.previous == kNoNode ? ends.first : entries_[entry.previous].next) = entry.next;
     (entry.next == kNoNode ? ends.last : entries_[entry.next].previous) = entry.previous;
   }
   entry.list = list;
   if (list == kNone) return;
-  Ends& ends = lists_[list];
+  Ends& ends = EndsOf(id);
   entry.previous = ends.last;
   entry.next = kNoNode;
   (ends.last == kNoNode ? ends.first : entries_[ends.last].next) = id;
@@ -197,15 +226,27 @@ bool PrefixTree::IsEvictable(NodeId id) const {
 }
 
 void PrefixTree::UpdateEvictable(NodeId id) {
-  if (is_root(id)) return;
   Entry& entry = entries_[id];
+  if (is_root(id)) {
+    if (const List list = RootList(id); list != entry.list) PutInList(id, list);
+    return;
+  }
   const bool is = IsEvictable(id);
   if (is == entry.is_evictable) return;
   entry.is_evictable = is;
   policy_->SetEvictable(id, is);
+  shares_.Changed(TenantOf(id));
+}
+
+void PrefixTree::UpdateUse(NodeId id) {
+  const PrefixNode& node = nodes_[id];
+  const bool is_listed = !node.is_root() && !entries_[id].is_dropped &&
+                         (node.num_children != 1 || entries_[id].num_own_pins > 0);
+  uses_[id].length = is_listed ? LengthOf(id) : 0;
 }
 
 void PrefixTree::UpdateBranch(NodeId id) {
+  UpdateUse(id);
   const bool is = nodes_[id].num_children > 1;
   if (is == entries_[id].is_branch) return;
   entries_[id].is_branch = is;
@@ -219,6 +260,7 @@ void PrefixTree::SetEnd(NodeId id, bool is_end) {
 }
 
 void PrefixTree::MarkEnd(NodeId id) {
+  uses_[id].last_used_s = now_s_;
   if (nodes_[id].num_children == 0) SetEnd(id, true);
 }
 
@@ -230,13 +272,16 @@ void PrefixTree::AddMark(NodeId id, int change) {
   }
 }
 
-void PrefixTree::ChangePins(NodeId id, int change) {
+void PrefixTree::ChangePins(NodeId id, int change, bool expired) {
+  entries_[id].num_own_pins += static_cast<uint32_t>(change);
+  UpdateUse(id);
   AddMark(id, change);
   uint32_t distance = 0;
   for (; !is_root(id); id = parent(id), ++distance) {
     Entry& entry = entries_[id];
     const bool is_near = distance <= marked_pages_;
     entry.num_pins += static_cast<uint32_t>(change);
+    entry.was_retained = expired && entry.num_pins == 0;
     if (is_near) entry.num_near_pins += static_cast<uint32_t>(change);
     for (PageClass c = 0; c < num_classes_; ++c) {
       if (!has_page(id, c) || (!is_near && IsSecondary(id, c))) continue;
@@ -248,97 +293,26 @@ void PrefixTree::ChangePins(NodeId id, int change) {
     UpdateEvictable(id);
     Place(id);
   }
+  entries_[id].num_pins += static_cast<uint32_t>(change);  // the root
+  UpdateEvictable(id);
 }
 
-void PrefixTree::Pin(NodeId id) { ChangePins(id, 1); }
+void PrefixTree::Pin(NodeId id) { ChangePins(id, 1, /*expired=*/false); }
 
-void PrefixTree::Unpin(NodeId id) {
-  QUIRE_CHECK(entries_[id].num_pins > 0);
-  ChangePins(id, -1);
+void PrefixTree::Unpin(NodeId id, bool expired) {
+  QUIRE_CHECK(entries_[id].num_own_pins > 0);
+  ChangePins(id, -1, expired);
   RemoveUseless(id);
 }
 
-void PrefixTree::DropPage(NodeId id, PageClass c) {
-  PageId& slot = pages_[Slot(id, c)];
-  for (uint32_t i = 0; i < NumPins(id, c); ++i) pool_->Unpin(c, slot - 1);
-  if (owners_[c][slot - 1] == id + 1) owners_[c][slot - 1] = 0;
-  pool_->Unkeep(c, slot - 1);
-  slot = 0;
-  shares_.Subtract(TenantOf(id), pool_->stride(c));
-}
-
-uint32_t PrefixTree::DropSecondary(NodeId id) {
-  uint32_t num_pages = 0;
-  for (PageClass c = 0; c < num_classes_; ++c) {
-    if (!has_page(id, c) || !IsSecondary(id, c) || pool_->num_uses(c, page(id, c)) > 0) continue;
-    DropPage(id, c);
-    ++num_pages;
-  }
-  PutInList(id, kNone);
-  RemoveUseless(id);
-  return num_pages;
-}
-
-void PrefixTree::Remove(NodeId id) {
-  QUIRE_CHECK(nodes_[id].num_children == 0 && entries_[id].num_locks == 0);
-  SetEnd(id, false);
-  PutInList(id, kNone);
-  for (PageClass c = 0; c < num_classes_; ++c)
-    if (has_page(id, c)) DropPage(id, c);
-  policy_->Remove(id);
-  const NodeId above = parent(id);
-  if (!entries_[id].is_dropped && nodes_[id].num_tokens == shape_.page_size)
-    entries_[above].evicted_child = entries_[id].key;
-  nodes_.Remove(id);
-  UpdateEvictable(above);
-  UpdateBranch(above);
-}
-
-void PrefixTree::RemoveUseless(NodeId id) {
-  while (IsEvictable(id) && (entries_[id].is_dropped || !HasPages(id))) {
-    const NodeId above = parent(id);
-    Remove(id);
-    id = above;
-  }
-}
-
-bool PrefixTree::EvictNode() {
-  const NodeId id = shares_.Choose(*policy_);
-  if (id == kNoNode) return false;
-  const NodeId above = parent(id);
-  Remove(id);
-  RemoveUseless(above);
-  ++num_evicted_nodes_;
-  return true;
-}
-
-bool PrefixTree::EvictOne() {
-  while (lists_[kFallen].first != kNoNode) {
-    const uint32_t num_pages = DropSecondary(lists_[kFallen].first);
-    num_evicted_secondary_ += num_pages;
-    if (num_pages > 0) return true;
-  }
-  if (EvictNode()) return true;
-  while (lists_[kMarked].first != kNoNode) {
-    const uint32_t num_pages = DropSecondary(lists_[kMarked].first);
-    num_evicted_secondary_ += num_pages;
-    if (num_pages > 0) return true;
-  }
-  return false;
-}
-
-void PrefixTree::Drop(NodeId id) {
-  const NodeId above = parent(id);
-  std::vector<NodeId> order{id};
-  for (size_t i = 0; i < order.size(); ++i) nodes_.AppendChildren(order[i], &order);
-  for (size_t i = order.size(); i-- > 0;) {  // children before their parents
-    const NodeId node = order[i];
-    if (is_root(node)) continue;
-    Entry& entry = entries_[node];
-    entry.is_dropped = true;
-    if (IsEvictable(node)) Remove(node);
-  }
-  if (above != kNoNode) RemoveUseless(above);
+size_t PrefixTree::PinCost(NodeId id) const {
+  size_t bytes = 0;
+  for (uint32_t distance = 0; !is_root(id); id = parent(id), ++distance)
+    for (PageClass c = 0; c < num_classes_; ++c)
+      if (has_page(id, c) && (distance <= marked_pages_ || !IsSecondary(id, c)) &&
+          !pool_->is_pinned(c, page(id, c)))
+        bytes += pool_->stride(c);
+  return bytes;
 }
 
 }  // namespace quire

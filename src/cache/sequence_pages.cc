@@ -14,7 +14,8 @@ SequencePages::SequencePages(KvCache* cache, NodeId root, uint32_t max_length, b
     : cache_(cache), max_length_(max_length), shares_(shares), node_(root) {
   tables_.reserve(cache->shape().num_groups());
   for (uint32_t g = 0; g < cache->shape().num_groups(); ++g)
-    tables_.emplace_back(&cache->pool(), &cache->shape(), g, max_length);
+    tables_.emplace_back(&cache->pool(), &cache->shape(), g, max_length,
+                         cache->tree().TenantOf(root));
   views_.resize(tables_.size());
   RefreshViews();
   cache_->tree().Lock(node_);

@@ -14,11 +14,13 @@
 // makes no tenant's pages worth more.
 //
 // Threading: not thread-safe; owned by the engine thread.
-// Cost: Choose() asks the policy once for each tenant with cached pages. Nothing allocates, except
-// the first call with a tenant id larger than all before it.
+// Cost: Choose() asks the policy once for each tenant that something has happened to since the last
+// time (Add, Subtract, Touch, Changed), and takes O(log tenants) for each. Nothing allocates,
+// except the first call with a tenant id larger than all before it.
 //
 // Invariants (tenant_shares_test.cc):
 //   [cache.tenant.1] Choose() is kNoNode only if no tenant has an evictable node.
+//   [cache.tenant.4] Choose() names what a look at all tenants would name.
 //   [cache.tenant.2] Where no page is worth less than 1 / kLendFactor of another, a tenant at or
 //   below
 //     its share of the cached bytes loses no page while one above its share has an evictable one.
@@ -28,6 +30,7 @@
 #include <vector>
 
 #include "cache/eviction_policy.h"
+#include "cache/tenant_heap.h"
 
 namespace quire {
 
@@ -46,8 +49,15 @@ class TenantShares {
   // The tenant's requests went through this many nodes: hits and insertions.
   void Touch(TenantId tenant, uint64_t num_nodes);
 
-  // The node to give up, or kNoNode if there is none.
-  NodeId Choose(const EvictionPolicy& policy) const;
+  // The policy was told something about a node of this tenant.
+  void Changed(TenantId tenant) { Mark(tenant); }
+
+  struct Choice {
+    NodeId node = kNoNode;  // to give up; kNoNode if there is none
+    // A page of another tenant was worth no more, but this one has more for its share, or none.
+    bool is_by_share = false;
+  };
+  Choice Choose(const EvictionPolicy& policy);
 
   uint64_t cached_bytes(TenantId tenant) const {
     return tenant < tenants_.size() ? tenants_[tenant].cached_bytes : 0;
@@ -57,12 +67,30 @@ class TenantShares {
   struct Tenant {
     double share = 1;
     uint64_t cached_bytes = 0;
-    uint64_t last_touch = 0;  // num_touched_ then
+    uint64_t last_touch = 0;                  // num_touched_ then
+    bool is_marked = false;                   // in marked_
+    bool is_idle = false;                     // as of the last Choose()
+    NodeId victim = kNoNode;                  // as of then; kNoNode: it has nothing to give
+    TenantId previous = kNone, next = kNone;  // in order of last_touch
   };
+  static constexpr TenantId kNone = ~TenantId{0};
 
   Tenant& At(TenantId tenant);
+  bool IsIdle(const Tenant& tenant) const {
+    return num_touched_ - tenant.last_touch > kIdleTurnovers * num_cached_;
+  }
+  void Mark(TenantId tenant);
+  void Refresh(TenantId tenant, const EvictionPolicy& policy);
+  void SetIdle(TenantId tenant, bool is_idle);
+  void MoveToEnd(TenantId tenant);  // of the order of touch
 
   std::vector<Tenant> tenants_;
+  std::vector<TenantId> marked_;  // what happened to them is not in the heaps yet
+  // Tenants with something to give: by minus their bytes for their share, idle ones apart; by the
+  // worth of what they would give.
+  TenantHeap active_, idle_, by_worth_;
+  TenantId first_ = kNone, last_ = kNone;  // in order of touch; idle ones are the first of them
+  TenantId first_active_ = kNone;
   uint64_t num_touched_ = 0;  // nodes, by all tenants
   uint64_t num_cached_ = 0;   // nodes of all tenants
 };

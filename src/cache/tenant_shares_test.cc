@@ -30,18 +30,24 @@ void Cache(TenantShares& shares, TenantId tenant, int num_pages) {
   shares.Touch(tenant, 1);
 }
 
+// The choice of a policy that knows other worths than the last one.
+NodeId Ask(TenantShares& shares, const EvictionPolicy& policy) {
+  for (TenantId tenant = 0; tenant < 3; ++tenant) shares.Changed(tenant);
+  return shares.Choose(policy).node;
+}
+
 TEST(TenantShares, WhoeverHoldsMostForItsShareGives) {
   TenantShares shares;
   const FixedPolicy policy({{0, 0.5}, {1, 0.5}, {2, 0.5}});
-  EXPECT_EQ(shares.Choose(policy), kNoNode);  // [cache.tenant.1]
+  EXPECT_EQ(shares.Choose(policy).node, kNoNode);  // [cache.tenant.1]
   Cache(shares, 0, 40);
   Cache(shares, 1, 41);
   Cache(shares, 2, 60);
-  EXPECT_EQ(shares.Choose(policy), 102u);
+  EXPECT_EQ(shares.Choose(policy).node, 102u);
   shares.SetShare(2, 2);
-  EXPECT_EQ(shares.Choose(policy), 101u);
+  EXPECT_EQ(shares.Choose(policy).node, 101u);
   for (int i = 0; i < 2; ++i) shares.Subtract(1, 10);
-  EXPECT_EQ(shares.Choose(policy), 100u);
+  EXPECT_EQ(shares.Choose(policy).node, 100u);
   EXPECT_EQ(shares.cached_bytes(1), 390u);
 }
 
@@ -49,8 +55,8 @@ TEST(TenantShares, ATenantWithNothingToGiveIsPassedOver) {
   TenantShares shares;
   Cache(shares, 0, 10);
   Cache(shares, 1, 90);
-  EXPECT_EQ(shares.Choose(FixedPolicy({{0, 0.5}})), 100u);
-  EXPECT_EQ(shares.Choose(FixedPolicy({})), kNoNode);
+  EXPECT_EQ(Ask(shares, FixedPolicy({{0, 0.5}})), 100u);
+  EXPECT_EQ(Ask(shares, FixedPolicy({})), kNoNode);
 }
 
 // [cache.tenant.2]
@@ -58,9 +64,9 @@ TEST(TenantShares, MemoryIsLentOnlyWhereItsOwnersPagesAreWorthNextToNothing) {
   TenantShares shares;
   Cache(shares, 0, 90);
   Cache(shares, 1, 10);
-  EXPECT_EQ(shares.Choose(FixedPolicy({{0, 0.8}, {1, 0.11}})), 100u);
-  EXPECT_EQ(shares.Choose(FixedPolicy({{0, 0.8}, {1, 0.09}})), 101u);
-  EXPECT_EQ(shares.Choose(FixedPolicy({{0, 0.0}, {1, 0.0}})), 100u);  // lru: worth unknown
+  EXPECT_EQ(Ask(shares, FixedPolicy({{0, 0.8}, {1, 0.11}})), 100u);
+  EXPECT_EQ(Ask(shares, FixedPolicy({{0, 0.8}, {1, 0.09}})), 101u);
+  EXPECT_EQ(Ask(shares, FixedPolicy({{0, 0.0}, {1, 0.0}})), 100u);  // lru: worth unknown
 }
 
 TEST(TenantShares, ATenantThatStaysAwayGivesFirstAndComesBackWithItsShare) {
@@ -68,11 +74,11 @@ TEST(TenantShares, ATenantThatStaysAwayGivesFirstAndComesBackWithItsShare) {
   const FixedPolicy policy({{0, 0.5}, {1, 0.01}});
   Cache(shares, 0, 10);
   Cache(shares, 1, 90);
-  EXPECT_EQ(shares.Choose(policy), 101u);
+  EXPECT_EQ(shares.Choose(policy).node, 101u);
   shares.Touch(1, TenantShares::kIdleTurnovers * 100);
-  EXPECT_EQ(shares.Choose(policy), 100u);
+  EXPECT_EQ(shares.Choose(policy).node, 100u);
   shares.Touch(0, 1);
-  EXPECT_EQ(shares.Choose(policy), 101u);
+  EXPECT_EQ(shares.Choose(policy).node, 101u);
 }
 
 }  // namespace

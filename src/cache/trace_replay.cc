@@ -31,6 +31,7 @@ class TraceCache {
       if (nodes_[found->second].parent != parent) return NotATree(request.ids[matched]);
       parent = found->second;
       policy_->Hit(parent);
+      shares_.Changed(nodes_[parent].tenant);
     }
     shares_.Touch(request.tenant, request.ids.size());
     Lock(parent, true);
@@ -68,19 +69,22 @@ class TraceCache {
     if (node == kNoNode) return;
     nodes_[node].is_locked = is_locked;
     policy_->SetEvictable(node, !is_locked && nodes_[node].num_children == 0);
+    shares_.Changed(nodes_[node].tenant);
   }
 
   // A node to use, after evicting one if none is free; kNoNode if none can go.
   NodeId TakeNode() {
     if (free_.num_free() == 0) {
-      const NodeId victim = shares_.Choose(*policy_);
+      const NodeId victim = shares_.Choose(*policy_).node;
       if (victim == kNoNode) return kNoNode;
       policy_->Remove(victim);
       const Node& node = nodes_[victim];
       shares_.Subtract(node.tenant, 1);
       present_.erase(node.id);
-      if (node.parent != kNoNode && --nodes_[node.parent].num_children == 0)
+      if (node.parent != kNoNode && --nodes_[node.parent].num_children == 0) {
         policy_->SetEvictable(node.parent, !nodes_[node.parent].is_locked);
+        shares_.Changed(nodes_[node.parent].tenant);
+      }
       free_.GiveBack(victim);
     }
     return free_.TakeLowest();

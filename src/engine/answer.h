@@ -33,7 +33,7 @@ namespace quire {
 // What became of the prompt; whole once the first token is there or a choice has ended.
 struct PromptReport {
   uint32_t prompt_len = 0;
-  uint32_t num_cached = 0;  // its tokens that were not computed, at the first start
+  uint32_t num_cached = 0;  // its tokens that were never computed for this request
   MatchStop match_stop = MatchStop::kNamespace;
   uint32_t num_shared = 0;         // its tokens that the cache had, usable or not
   uint32_t num_inserted = 0;       // its tokens that it brought into the cache, in whole pages

@@ -211,6 +211,10 @@ ApiResult<Client> Access::Identify(const HttpRequest& head) const {
 
 std::vector<std::string> Access::Warnings() const {
   std::vector<std::string> warnings;
+  if (options_.keys_are_visible)
+    warnings.emplace_back(
+        "other users of this machine see the key of --api-key in the process list: use "
+        "QUIRE_API_KEY or --api-key-file");
   if (!has_keys() && !is_loopback_)
     warnings.emplace_back("no key is needed, and others can reach this server (--no-auth)");
   if (std::find(options_.cors_origins.begin(), options_.cors_origins.end(), "*") !=

@@ -32,6 +32,7 @@ namespace quire {
 struct AccessOptions {
   std::string key_file = {};           // mode 0600
   std::vector<std::string> keys = {};  // as they are: tenant "default", all rights
+  bool keys_are_visible = false;       // they stood on the command line: a warning
   bool no_auth = false;                // no key needed, on any address; refused together with keys
   bool open_metrics = false;           // /metrics without a key on any address
   // Names in the Host field besides localhost and the bound address; "*": any. Checked on loopback,
@@ -68,7 +69,8 @@ class Access {
   size_t num_keys() const { return keys_.size(); }
   // Each tenant once, "default" too if a key or the lack of keys gives it.
   const std::vector<TenantRule>& tenants() const { return tenants_; }
-  // What the start banner should warn of: an open address, pages of any origin. One a line.
+  // What the start banner should warn of: keys that ps shows, an open address, pages of any origin.
+  // One a line.
   std::vector<std::string> Warnings() const;
 
  private:

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "server/api/call_reader.h"
+#include "server/api/openapi.h"
 
 namespace quire {
 namespace {
@@ -52,10 +53,7 @@ ApiServer::~ApiServer() {
 
 Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) {
   auto loaded = std::make_unique<Loaded>();
-  EngineOptions engine_options = options_.engine;
-  engine_options.max_queue = options_.max_queue;
-  engine_options.max_queue_tokens = options_.max_queue_tokens;
-  QUIRE_ASSIGN_OR_RETURN(loaded->engine, Engine::Load(options_.model_path, engine_options,
+  QUIRE_ASSIGN_OR_RETURN(loaded->engine, Engine::Load(options_.model_path, options_.engine,
                                                       [&](uint64_t done, uint64_t total) {
                                                         load_state_.SetBytes(done, total);
                                                         if (progress) progress(done, total);
@@ -223,6 +221,8 @@ ApiResult<std::string> ApiServer::AnswerOnHelper(const RouteMatch& match,
       return AnswerModels(model);
     case RouteId::kModel:
       return AnswerModel(match.argument, model);
+    case RouteId::kOpenApi:
+      return OpenApiDocument(model);
     case RouteId::kTokenize:
       return AnswerTokenize(request.body, model);
     case RouteId::kDetokenize:

@@ -20,8 +20,8 @@ namespace {
 using prometheus::Counter;
 using prometheus::Family;
 using prometheus::Gauge;
-using prometheus::Histogram;
-using Buckets = Histogram::BucketBoundaries;
+using Samples = prometheus::Histogram;
+using Buckets = prometheus::Histogram::BucketBoundaries;
 using Labels = prometheus::Labels;
 
 const Buckets kFirstTokenBuckets = {.001, .005, .01, .02, .04, .06, .08, .1, .25, .5,  .75,
@@ -65,8 +65,7 @@ struct Metrics::Impl {
   explicit Impl(const MetricsOptions& all_options)
       : options(all_options), vllm{{"model_name", options.model_name}, {"engine", "0"}} {}
 
-  Histogram& AddHistogram(const std::string& name, const std::string& help,
-                          const Buckets& buckets) {
+  Samples& AddHistogram(const std::string& name, const std::string& help, const Buckets& buckets) {
     return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add(vllm, buckets);
   }
   Family<Counter>& AddCounters(const std::string& name, const std::string& help) {
@@ -83,41 +82,40 @@ struct Metrics::Impl {
   prometheus::Registry registry;
   const Buckets counts = CountBuckets(options.context_len);
 
-  Histogram& first_token =
+  Samples& first_token =
       AddHistogram("vllm:time_to_first_token_seconds",
                    "From a request's whole body to its first token.", kFirstTokenBuckets);
-  Histogram& token_gap = AddHistogram("vllm:inter_token_latency_seconds",
-                                      "Between two tokens of an answer.", kTokenBuckets);
-  Histogram& token_time =
+  Samples& token_gap = AddHistogram("vllm:inter_token_latency_seconds",
+                                    "Between two tokens of an answer.", kTokenBuckets);
+  Samples& token_time =
       AddHistogram("vllm:request_time_per_output_token_seconds",
                    "Mean time of the tokens after the first, of a request.", kTokenBuckets);
-  Histogram& old_token_time =
+  Samples& old_token_time =
       AddHistogram("vllm:time_per_output_token_seconds", "Old name of the same.", kTokenBuckets);
-  Histogram& whole = AddHistogram("vllm:e2e_request_latency_seconds",
-                                  "From a request's whole body to its end.", kRequestBuckets);
-  Histogram& queue = AddHistogram("vllm:request_queue_time_seconds",
-                                  "From a request's arrival to its start.", kRequestBuckets);
-  Histogram& prefill = AddHistogram("vllm:request_prefill_time_seconds",
-                                    "From a request's start to its first token.", kRequestBuckets);
-  Histogram& decode = AddHistogram("vllm:request_decode_time_seconds",
-                                   "From a request's first token to its end.", kRequestBuckets);
-  Histogram& inference = AddHistogram("vllm:request_inference_time_seconds",
-                                      "From a request's start to its end.", kRequestBuckets);
-  Histogram& prompt_tokens =
+  Samples& whole = AddHistogram("vllm:e2e_request_latency_seconds",
+                                "From a request's whole body to its end.", kRequestBuckets);
+  Samples& queue = AddHistogram("vllm:request_queue_time_seconds",
+                                "From a request's arrival to its start.", kRequestBuckets);
+  Samples& prefill = AddHistogram("vllm:request_prefill_time_seconds",
+                                  "From a request's start to its first token.", kRequestBuckets);
+  Samples& decode = AddHistogram("vllm:request_decode_time_seconds",
+                                 "From a request's first token to its end.", kRequestBuckets);
+  Samples& inference = AddHistogram("vllm:request_inference_time_seconds",
+                                    "From a request's start to its end.", kRequestBuckets);
+  Samples& prompt_tokens =
       AddHistogram("vllm:request_prompt_tokens", "Tokens of a request's prompt.", counts);
-  Histogram& generated_tokens =
+  Samples& generated_tokens =
       AddHistogram("vllm:request_generation_tokens", "Tokens generated for a request.", counts);
-  Histogram& longest_choice = AddHistogram("vllm:request_max_num_generation_tokens",
-                                           "Tokens of a request's longest choice.", counts);
-  Histogram& max_tokens = AddHistogram("vllm:request_params_max_tokens",
-                                       "max_tokens of requests that name it.", counts);
-  Histogram& computed_tokens =
-      AddHistogram("vllm:request_prefill_kv_computed_tokens",
-                   "Prompt tokens of a request that no cache had.", counts);
-  Histogram& num_choices =
+  Samples& longest_choice = AddHistogram("vllm:request_max_num_generation_tokens",
+                                         "Tokens of a request's longest choice.", counts);
+  Samples& max_tokens = AddHistogram("vllm:request_params_max_tokens",
+                                     "max_tokens of requests that name it.", counts);
+  Samples& computed_tokens = AddHistogram("vllm:request_prefill_kv_computed_tokens",
+                                          "Prompt tokens of a request that no cache had.", counts);
+  Samples& num_choices =
       AddHistogram("vllm:request_params_n", "Choices that a request asks for.", kChoiceBuckets);
-  Histogram& num_preemptions = AddHistogram(
-      "vllm:request_num_preemptions", "How often a request was preempted.", kPreemptionBuckets);
+  Samples& num_preemptions = AddHistogram("vllm:request_num_preemptions",
+                                          "How often a request was preempted.", kPreemptionBuckets);
 
   Family<Counter>& ends = AddCounters("vllm:request_success_total", "Requests that have ended.");
   std::array<Counter*, std::size(kRequestEnds)> end_counters = {};

@@ -5,6 +5,9 @@
 namespace quire {
 
 std::vector<Request> ToRequests(const GenerationCall& call, const std::string& tenant) {
+  std::optional<uint32_t> prompt_logprobs = call.prompt_logprobs;
+  // Nothing compares as less than any number.
+  if (call.echo) prompt_logprobs = std::max(prompt_logprobs, call.logprobs);
   std::vector<Request> requests;
   requests.reserve(call.prompts.size());
   SamplingParams sampling = call.sampling;
@@ -14,9 +17,6 @@ std::vector<Request> ToRequests(const GenerationCall& call, const std::string& t
   } else if (call.num_sampled > call.num_choices) {
     sampling.top_logprobs = 0;  // the best are those of the highest mean, told or not
   }
-  std::optional<uint32_t> prompt_logprobs = call.prompt_logprobs;
-  if (call.echo && call.logprobs.has_value())
-    prompt_logprobs = std::max(prompt_logprobs.value_or(0), *call.logprobs);
   for (const std::vector<TokenId>& prompt : call.prompts)
     requests.push_back({.prompt = prompt,
                         .sampling = sampling,
