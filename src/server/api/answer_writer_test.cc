@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "server/api/answer_fixture.h"
+#include "server/api/answer_test_support.h"
 #include "server/api/usage_json.h"
 
 namespace quire {
@@ -210,7 +210,7 @@ TEST(AnswerWriter, OffsetsCountCodePointsAndGoOnAfterTheEcho) {
   call.prompt_texts = {"\u00e9\u00e9"};
   Asked asked(call);
   asked.answers[0]->PushPromptLogprob(LogprobsOf(-1, {}));
-  for (const int byte : {'a', 0xC3, 0xA9, 'b'})
+  for (const int byte : {0x61, 0xC3, 0xA9, 0x62})
     asked.Push(0, 0, kFirstByteToken + byte, LogprobsOf(-1, {}));
   asked.End();
   const Json choice = Json::parse(asked.Whole())["choices"][0];

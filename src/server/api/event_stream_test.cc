@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/api/answer_fixture.h"
+#include "server/api/answer_test_support.h"
 
 namespace quire {
 namespace {
