@@ -167,6 +167,10 @@ std::optional<HttpResponse> ApiServer::OnHead(const HttpRequest& head) {
   return std::nullopt;
 }
 
+void ApiServer::AddFields(const HttpRequest& request, HttpFields* fields) {
+  access_.AddCorsFields(request, fields);
+}
+
 std::optional<ApiError> ApiServer::RefuseRoute(const Route& route, const HttpRequest& head) const {
   if (route.needs_engine && !is_loaded_.load(std::memory_order_acquire))
     return Loading(load_state_.percent());

@@ -61,6 +61,7 @@ class ApiServer final : public HttpHandler {
   // HttpHandler.
   std::optional<HttpResponse> OnHead(const HttpRequest& head) override;
   void OnRequest(HttpRequest request, HttpReply reply) override;
+  void AddFields(const HttpRequest& request, HttpFields* fields) override;
   HttpResponse OnRefusal(int status, std::string_view code, std::string_view message) override;
   void OnRing() override;
   void OnTick() override;

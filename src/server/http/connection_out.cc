@@ -40,6 +40,7 @@ void Connection::BeginAnswer(const HttpResponse& response, bool is_whole) {
   form.is_http10 = is_http10;
   if (is_whole) form.length = response.body.size();
   form.id = request_.id;
+  owner_->handler->AddFields(request_, &form.fields);
   form.date = owner_->Date();
   form.processing_ms = std::chrono::duration<double, std::milli>(Clock::now() - whole_at_).count();
   owner_->frame.clear();
