@@ -84,6 +84,7 @@ class StepLoop {
     std::shared_ptr<Answer> answer;
     uint32_t most_tokens;
     NamespaceId ns = 0;
+    NamespaceHold ns_hold = {};  // while it waits and runs, `ns` is of its key
     uint32_t num_unfinished = 0;
   };
   // Tokens that a sequence of this request may take from the cache: it needs the logits of all that
