@@ -19,7 +19,7 @@ CommandBody AddInspectCommand(CLI::App& app);
 CommandBody AddBenchCommand(CLI::App& app);
 CommandBody AddTokenizeCommand(CLI::App& app);
 CommandBody AddVerifyCommand(CLI::App& app);
-CommandBody AddServeCommand(CLI::App& app);
 CommandBody AddConfigCommand(CLI::App& app);
+CommandBody AddCacheCommand(CLI::App& app);
 
 }  // namespace quire

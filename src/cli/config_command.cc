@@ -44,6 +44,7 @@ int Check(CLI::App& command, ConfigFlags& flags) {
   const ServeOptions options =
       ReadServeOptions(command, flags.serve, /*needs_model=*/false, &problems);
   if (problems.empty()) CheckFiles(options, &problems);
+  for (std::string& problem : MisspeltVariables(command)) problems.push_back(std::move(problem));
   for (const std::string& problem : problems) fmt::print("{}\n", problem);
   return problems.empty() ? 0 : kExitBadInput;
 }

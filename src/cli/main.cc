@@ -42,7 +42,11 @@ void PrintParseError(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;  // the innermost that was given
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
   const std::vector<std::string> unknown = command->remaining();
-  if (error.get_name() != "ExtrasError" || unknown.empty()) return PrintError(error.what());
+  // A word too much may be the one that is missing: an unknown command, a flag in MODEL's place.
+  const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  if (unknown.empty() ||
+      (code != CLI::ExitCodes::ExtrasError && code != CLI::ExitCodes::RequiredError))
+    return PrintError(error.what());
   const bool is_flag = unknown.front().starts_with('-');
   std::vector<std::string> names = FlagNames(*command);
   if (!is_flag) {
@@ -88,7 +92,7 @@ int Main(int argc, char** argv) {
   };
   std::vector<Command> commands;
   for (const auto add : {AddRunCommand, AddServeCommand, AddInspectCommand, AddBenchCommand,
-                         AddTokenizeCommand, AddVerifyCommand, AddConfigCommand}) {
+                         AddTokenizeCommand, AddVerifyCommand, AddConfigCommand, AddCacheCommand}) {
     CommandBody body = add(app);
     commands.push_back({app.get_subcommands({}).back(), std::move(body)});
   }

@@ -1,7 +1,9 @@
 #include "cli/option_sources.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "cli/config_file.h"
@@ -36,6 +38,24 @@ bool Give(CLI::Option& option, const std::vector<std::string>& values, const std
 }
 
 }  // namespace
+
+std::vector<std::string> MisspeltVariables(const CLI::App& command) {
+  std::vector<std::string> known, misspelt;
+  for (const CLI::Option* option : command.get_options())
+    if (const std::string name = OptionName(*option); !name.empty())
+      known.push_back(EnvironmentName(name));
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text(*variable);
+    const std::string name(text.substr(0, text.find('=')));
+    // The instruction set has no flag; it stands in the footer of --help.
+    if (!name.starts_with("QUIRE_") || name == "QUIRE_CPU" ||
+        std::find(known.begin(), known.end(), name) != known.end())
+      continue;
+    if (const auto nearest = NearestName(name, known); nearest.has_value())
+      misspelt.push_back(fmt::format("{}: did you mean {}?", name, *nearest));
+  }
+  return misspelt;
+}
 
 std::string EnvironmentName(const std::string& option_name) {
   std::string name = "QUIRE_";

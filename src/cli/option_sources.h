@@ -24,6 +24,9 @@ using OptionOrigins = std::map<const CLI::Option*, std::string>;
 OptionOrigins ReadOtherSources(CLI::App& command, const std::string& config_flag,
                                std::vector<std::string>* problems);
 
+// Variables that look like misspelt options, each with the one it is near to.
+std::vector<std::string> MisspeltVariables(const CLI::App& command);
+
 // "QUIRE_KV_MEMORY" for the option "kv-memory".
 std::string EnvironmentName(const std::string& option_name);
 // The first long name, without dashes; empty for --help and the like.

@@ -92,10 +92,13 @@ class TlsStream : public ByteStream {
   }
 
   void Read(size_t most, std::shared_ptr<User> user) override {
-    stream_.async_read_some(boost::asio::buffer(in_.data(), std::min(most, in_.size())),
-                            [this, user = std::move(user)](const ErrorCode& error, size_t num) {
-                              user->OnRead(error, {in_.data(), num});
-                            });
+    stream_.async_read_some(
+        boost::asio::buffer(in_.data(), std::min(most, in_.size())),
+        [this, user = std::move(user)](const ErrorCode& error, size_t num) {
+          // An end without TLS's goodbye is an end.
+          const bool is_cut = error == boost::asio::ssl::error::stream_truncated;
+          user->OnRead(is_cut ? ErrorCode(boost::asio::error::eof) : error, {in_.data(), num});
+        });
   }
 
   size_t TryWrite(std::string_view, ErrorCode*) override { return 0; }

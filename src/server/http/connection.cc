@@ -110,6 +110,19 @@ void Connection::CheckPaused() {
 void Connection::Advance() {
   if (is_advancing_) return;
   is_advancing_ = true;
+  try {
+    TakeRequests();
+  } catch (...) {  // no memory: this client's loss alone
+    is_advancing_ = false;
+    Drop(GoneReason::kReset);
+    throw;
+  }
+  is_advancing_ = false;
+  ReadOn();
+  Arm();
+}
+
+void Connection::TakeRequests() {
   while (state_ == State::kHead || state_ == State::kBody) {
     const RequestReader::Result result = reader_.Read(in_);
     in_.erase(0, result.num_taken);
@@ -127,9 +140,6 @@ void Connection::Advance() {
       break;
     }
   }
-  is_advancing_ = false;
-  ReadOn();
-  Arm();
 }
 
 void Connection::NameRequest() {

@@ -89,6 +89,7 @@ class Connection final : public ByteStream::User, public std::enable_shared_from
 
   // connection.cc: requests in.
   void Advance();
+  void TakeRequests();
   void NameRequest();
   void TakeHead();
   void TakeWhole();

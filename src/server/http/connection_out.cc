@@ -40,6 +40,7 @@ void Connection::BeginAnswer(const HttpResponse& response, bool is_whole) {
   form.is_http10 = is_http10;
   if (is_whole) form.length = response.body.size();
   form.id = request_.id;
+  owner_->handler->AddFields(request_, &form.fields);
   form.date = owner_->Date();
   form.processing_ms = std::chrono::duration<double, std::milli>(Clock::now() - whole_at_).count();
   owner_->frame.clear();
@@ -133,7 +134,8 @@ void Connection::AnswerDone() {
   if (closes_ || owner_->is_stopping) return Shut();
   reader_.Reset();
   request_ = {};
-  if (in_.empty()) in_ = {};
+  if (in_.empty()) in_ = {};  // a connection that waits holds no buffers
+  out_ = {};
   if (owner_->frame.capacity() > kFrameBytes) owner_->frame = {};
   state_ = State::kHead;
   since_ = Clock::now();
@@ -192,9 +194,11 @@ void Connection::OnAllSent() {
   if (state_ != State::kAnswering || status_ == 0) return;
   if (has_ended_) return AnswerDone();
   if (exchange_ == nullptr || !exchange_->on_sent) return;
-  const auto exchange = exchange_;  // the callback may end the answer, and itself
-  const auto on_sent = exchange->on_sent;
+  // The callback may end the answer, and watch anew: it is not run where it can be overwritten.
+  const auto exchange = exchange_;
+  auto on_sent = std::exchange(exchange->on_sent, nullptr);
   on_sent();
+  if (exchange->connection != nullptr && !exchange->on_sent) exchange->on_sent = std::move(on_sent);
 }
 
 void Connection::Drop(GoneReason reason) {
@@ -233,6 +237,7 @@ void Connection::Shut() {
   state_ = State::kClosing;
   since_ = Clock::now();
   in_ = {};
+  reader_.Reset();  // a body that was refused
   stream_->Shut(self());
   Arm();
 }

@@ -67,12 +67,17 @@ HttpRequest TestHandler::last_request() {
   return last_request_;
 }
 
-TestClient::TestClient(uint16_t port, const char* host, int receive_buffer) {
+TestClient::TestClient(uint16_t port, const char* host, int receive_buffer, const char* from) {
   const bool is_v6 = std::strchr(host, ':') != nullptr;
   descriptor_ = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (receive_buffer > 0)
     setsockopt(descriptor_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer));
   sockaddr_in v4{};
+  if (from != nullptr) {
+    v4.sin_family = AF_INET;
+    inet_pton(AF_INET, from, &v4.sin_addr);
+    QUIRE_CHECK(bind(descriptor_, reinterpret_cast<sockaddr*>(&v4), sizeof(v4)) == 0);
+  }
   v4.sin_family = AF_INET;
   v4.sin_port = htons(port);
   sockaddr_in6 v6{};
@@ -192,7 +197,7 @@ TestAnswer TestClient::Read(bool to_head) {
     answer.is_well_formed = buffer_.size() >= len;
     answer.body = buffer_.substr(0, len);
     buffer_.erase(0, len);
-  } else if (answer.fields["transfer-encoding"] == "chunked") {
+  } else if (answer.fields.count("transfer-encoding") != 0) {
     answer.is_well_formed = false;
     while (ReadTo("\r\n")) {
       const size_t len = std::strtoull(TakeLine(&buffer_)->c_str(), nullptr, 16);

@@ -62,8 +62,11 @@ struct TestAnswer {
 // A socket with a receive time-out of 5 s; -1 means that it could not connect.
 class TestClient {
  public:
-  explicit TestClient(uint16_t port, const char* host = "127.0.0.1", int receive_buffer = 0);
+  explicit TestClient(uint16_t port, const char* host = "127.0.0.1", int receive_buffer = 0,
+                      const char* from = nullptr);
   explicit TestClient(const std::string& unix_path);
+  // Of a socket that is connected.
+  static TestClient Of(int descriptor) { return TestClient(Adopted{descriptor}); }
   ~TestClient();
   TestClient(TestClient&& other) noexcept;
   TestClient(const TestClient&) = delete;
@@ -87,6 +90,11 @@ class TestClient {
   void Close();
 
  private:
+  struct Adopted {
+    int descriptor;
+  };
+  explicit TestClient(Adopted adopted) : descriptor_(adopted.descriptor) {}
+
   int descriptor_ = -1;
   std::string buffer_;
 };
