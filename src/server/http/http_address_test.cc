@@ -96,7 +96,7 @@ TEST(HttpAddress, Ipv6IsSpoken) {
 
 TEST(HttpResources, TenThousandConnectionsLeaveNothing) {
   TestHandler handler;
-  const auto server = StartServer(&handler);
+  const auto server = StartServer(&handler, {.connections_per_address = 1024});
   const std::string post = Post("/echo", std::string(2'000, 'x'));
   // A hundred at a time. Whole, refused, or cut at some byte; the client closes without a word.
   const auto serve = [&](int num) {
