@@ -20,5 +20,6 @@ CommandBody AddBenchCommand(CLI::App& app);
 CommandBody AddTokenizeCommand(CLI::App& app);
 CommandBody AddVerifyCommand(CLI::App& app);
 CommandBody AddConfigCommand(CLI::App& app);
+CommandBody AddCacheCommand(CLI::App& app);
 
 }  // namespace quire

@@ -92,7 +92,7 @@ int Main(int argc, char** argv) {
   };
   std::vector<Command> commands;
   for (const auto add : {AddRunCommand, AddServeCommand, AddInspectCommand, AddBenchCommand,
-                         AddTokenizeCommand, AddVerifyCommand, AddConfigCommand}) {
+                         AddTokenizeCommand, AddVerifyCommand, AddConfigCommand, AddCacheCommand}) {
     CommandBody body = add(app);
     commands.push_back({app.get_subcommands({}).back(), std::move(body)});
   }

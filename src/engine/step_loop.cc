@@ -54,6 +54,7 @@ void StepLoop::Add(Request request, std::shared_ptr<Answer> answer, uint32_t mos
     shared->ns = ns.value();
     shared->ns_hold = cache().Hold(shared->ns);
   }
+  shared->ns_hold = cache().Hold(shared->ns);
   auto live = std::make_unique<Live>(MakeLive(std::move(shared), 0));
   live->is_forking = live->shared->request.num_choices > 1;
   live->scheduled.arrival = next_arrival_++;
@@ -92,6 +93,7 @@ bool StepLoop::Step() {
   const double forward_before = counts_.forward_seconds;
   ++step_;
   ++counts_.num_steps;
+  if (const uint32_t now = now_s(); now != last_tick_s_) Tick();
   TakeAborts();
   FollowOthers();
   scheduled_.clear();
@@ -116,7 +118,6 @@ bool StepLoop::Step() {
   const bool did_something = WatchForStalls(decision);
   TellNews();
   RemoveEnded();
-  if (const uint32_t now = now_s(); now != last_tick_s_) Tick();
   counts_.schedule_seconds += SecondsSince(begin) - (counts_.forward_seconds - forward_before);
   return did_something;
 }

@@ -99,7 +99,7 @@ class StepLoop {
     std::shared_ptr<Answer> answer;
     uint32_t most_tokens;
     NamespaceId ns = 0;
-    NamespaceHold ns_hold = {};
+    NamespaceHold ns_hold = {};  // while it waits and runs, `ns` is of its key
     TenantId tenant = 0;
     uint32_t num_unfinished = 0;
   };

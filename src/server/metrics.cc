@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <mutex>
 #include <utility>
 
 #include "server/engine_metrics.h"
@@ -21,7 +22,7 @@ using prometheus::Counter;
 using prometheus::Family;
 using prometheus::Gauge;
 using Samples = prometheus::Histogram;
-using Buckets = prometheus::Histogram::BucketBoundaries;
+using Buckets = Samples::BucketBoundaries;
 using Labels = prometheus::Labels;
 
 const Buckets kFirstTokenBuckets = {.001, .005, .01, .02, .04, .06, .08, .1, .25, .5,  .75,
@@ -120,10 +121,10 @@ struct Metrics::Impl {
   Family<Counter>& ends = AddCounters("vllm:request_success_total", "Requests that have ended.");
   std::array<Counter*, std::size(kRequestEnds)> end_counters = {};
   Family<Counter>& http = AddCounters("http_requests_total", "Answered HTTP requests.");
-  Family<Histogram>& http_seconds = prometheus::BuildHistogram()
-                                        .Name("http_request_duration_seconds")
-                                        .Help("From an HTTP request's head to its answer's end.")
-                                        .Register(registry);
+  Family<Samples>& http_seconds = prometheus::BuildHistogram()
+                                      .Name("http_request_duration_seconds")
+                                      .Help("From an HTTP request's head to its answer's end.")
+                                      .Register(registry);
   Family<Counter>& rejections =
       AddCounters("quire_rejections_total", "Refusals, by the code of the error.");
   Family<Counter>& disconnects =
@@ -131,6 +132,11 @@ struct Metrics::Impl {
   Counter& engine_stalls = AddCounters("quire_engine_stalls_total",
                                        "Times that the engine had work and made no step for 10 s.")
                                .Add({});
+  // Of the last calls: each weighs kOlderCalls of the one after it.
+  static constexpr double kOlderCalls = 0.9;
+  mutable std::mutex prefill_mutex;
+  double recent_prefill_tokens = 0, recent_prefill_seconds = 0;
+
   Gauge& stalled_streams = prometheus::BuildGauge()
                                .Name("quire_stalled_streams")
                                .Help("Streams whose client does not take what is there.")
@@ -150,6 +156,12 @@ Metrics::~Metrics() = default;
 
 const MetricsOptions& Metrics::options() const { return impl_->options; }
 
+std::optional<double> Metrics::prefill_tokens_per_second() const {
+  const std::lock_guard lock(impl_->prefill_mutex);
+  if (impl_->recent_prefill_seconds <= 0) return {};
+  return impl_->recent_prefill_tokens / impl_->recent_prefill_seconds;
+}
+
 void Metrics::ObserveCall(const CallSummary& call) {
   Impl& m = *impl_;
   if (call.status == 499)
@@ -165,7 +177,14 @@ void Metrics::ObserveCall(const CallSummary& call) {
   if (call.first_token_seconds >= 0) {
     const double decode_seconds = engine_seconds - call.first_token_seconds;
     m.first_token.Observe(call.read_seconds + call.first_token_seconds);
-    m.prefill.Observe(call.first_token_seconds - call.queue_seconds);
+    const double prefill_seconds = call.first_token_seconds - call.queue_seconds;
+    m.prefill.Observe(prefill_seconds);
+    {
+      const std::lock_guard lock(m.prefill_mutex);
+      m.recent_prefill_tokens = m.recent_prefill_tokens * Impl::kOlderCalls +
+                                static_cast<double>(call.prompt_tokens - call.cached_tokens);
+      m.recent_prefill_seconds = m.recent_prefill_seconds * Impl::kOlderCalls + prefill_seconds;
+    }
     m.decode.Observe(decode_seconds);
     if (call.longest_answer > 1) {
       const double token_seconds = decode_seconds / static_cast<double>(call.longest_answer - 1);
