@@ -50,10 +50,7 @@ void StepLoop::Add(Request request, std::shared_ptr<Answer> answer, uint32_t mos
                                      .identity = runner_->identity()});
   const Status status = ns.ok() ? OkStatus() : ns.status();
   shared->tenant = cache().tenant_of(ns.ok() ? ns.value() : shared->ns);
-  if (ns.ok() && shared->request.uses_prefixes) {
-    shared->ns = ns.value();
-    shared->ns_hold = cache().Hold(shared->ns);
-  }
+  if (ns.ok() && shared->request.uses_prefixes) shared->ns = ns.value();
   shared->ns_hold = cache().Hold(shared->ns);
   auto live = std::make_unique<Live>(MakeLive(std::move(shared), 0));
   live->is_forking = live->shared->request.num_choices > 1;
