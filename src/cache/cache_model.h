@@ -49,6 +49,8 @@ class CacheModel {
     SequencePages pages;
     std::vector<TokenId> tokens;  // of the pages, and for a prompt also those to come
     NamespaceId ns;
+    uint32_t owner;  // what its key is named here: ids of namespaces are used again
+    NamespaceHold hold;
     bool may_be_forgotten = false;  // by a drop: its pages may be in no match
   };
 
@@ -59,13 +61,17 @@ class CacheModel {
   void Write(Live& live, uint32_t begin, uint32_t end);
   Status CheckContents(const Live& live) const;
   Status CheckAll() const;
+  Status CheckReport() const;
+  Status CheckListing() const;
   Status Pin();
+  Status ChangeListed();
   std::string Run(uint32_t operation, Status* status);
 
   KvShape shape_;
   std::unique_ptr<KvCache> cache_;
   std::mt19937_64 random_;
   std::vector<NamespaceId> namespaces_;
+  std::vector<NamespaceHold> holds_;
   std::vector<Live> live_;
   std::vector<PinId> pins_;
   uint32_t now_s_ = 0;

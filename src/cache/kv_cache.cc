@@ -61,8 +61,7 @@ std::optional<NamespaceId> KvCache::FindNamespace(const NamespaceKey& key) const
 }
 
 StatusOr<NamespaceId> KvCache::Namespace(const NamespaceKey& key) {
-  const auto known = namespaces_.find(key);
-  if (known != namespaces_.end()) return known->second;
+  if (const auto known = FindNamespace(key)) return *known;
   const TenantId tenant = TenantOf(key.tenant);
   StatusOr<NamespaceId> ns = tree_->AddNamespace(tenant, PrefixKeyOf(key));
   if (!ns.ok()) {

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/allocation_count.h"
+#include "cache/prefix_list.h"
 #include "cache/test_cache.h"
 
 namespace quire {
@@ -117,6 +118,41 @@ TEST(KvCostSlow, AStepAndAMatchCostTheSameInALargeCache) {
   EXPECT_LT(many.long_match, 8 * few.long_match);
   EXPECT_LT(many.long_match, 4 * many.match)
       << "a page of a long prompt costs as much as of a short";
+}
+
+// The engine thread lists prefixes between two steps.
+TEST(KvCostSlow, AMillionNodesAreLookedThroughInOneLine) {
+  constexpr uint32_t kNodes = 1'000'000;
+  auto cache = KvCache::Create({.shape = {.page_size = 1, .groups = {Full()}},
+                                .budget_bytes = size_t{kNodes} * kUnit,
+                                .policy = EvictionPolicyKind::kLru})
+                   .value();
+  const NamespaceId ns = cache->Namespace({}).value();
+  for (uint32_t i = 0; i < kNodes / 2; ++i) {  // each a text of two pages: the dearest to rank
+    const Tokens text = {static_cast<TokenId>(i * 7 % (kNodes / 2)), 1};
+    SequencePages pages = cache->NewSequence(ns, 2);
+    ASSERT_TRUE(pages.Reserve(2).ok());
+    pages.Commit(2, text);
+    if (i % 1000 == 0) cache->ExpirePins(i / 1000);
+    pages.End(text);
+  }
+  ASSERT_EQ(cache->tree().nodes().num_nodes(), kNodes + 2);
+  double list_ms = 1e9, find_ms = 1e9;
+  for (int round = 0; round < 5; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    const PrefixListing listing =
+        ListPrefixes(*cache, {.tenant = "", .order = PrefixOrder::kAge, .limit = 100});
+    const auto listed = std::chrono::steady_clock::now();
+    EXPECT_EQ(listing.num_prefixes, kNodes / 2);
+    EXPECT_EQ(FindPrefixNode(*cache, 1, {}), kNoNode);
+    const auto found = std::chrono::steady_clock::now();
+    using Ms = std::chrono::duration<double, std::milli>;
+    list_ms = std::min(list_ms, Ms(listed - start).count());
+    find_ms = std::min(find_ms, Ms(found - listed).count());
+  }
+  std::printf("1,000,000 nodes: %.1f ms to list, %.1f ms to find a name\n", list_ms, find_ms);
+  EXPECT_LT(list_ms, 100);  // 10 times what a quiet machine needs
+  EXPECT_LT(find_ms, 100);
 }
 
 #endif

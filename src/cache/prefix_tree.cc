@@ -126,8 +126,8 @@ NodeId PrefixTree::FindOrAdd(NodeId parent, std::span<const TokenId> tokens) {
   UpdateEvictable(id);
   UpdateEvictable(parent);
   UpdateBranch(parent);
-  UpdateUse(id);
   SetEnd(parent, false);
+  UpdateUse(id);
   return id;
 }
 

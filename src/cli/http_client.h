@@ -22,14 +22,14 @@ namespace quire {
 struct HttpCall {
   std::string method = "GET";
   std::string path = "/";  // after the base address's own path
-  std::string body;        // of application/json, where not empty
-  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body = {};   // of application/json, where not empty
+  std::vector<std::pair<std::string, std::string>> headers = {};
   // Once, when the request's last byte was given to the socket's buffer. May be empty.
-  std::function<void()> on_sent;
+  std::function<void()> on_sent = {};
   // A piece of the body, not empty; `status` is the answer's. The view lives until it returns.
-  std::function<void(int status, std::string_view piece)> on_body;
+  std::function<void(int status, std::string_view piece)> on_body = {};
   // Once, at the end: the answer's status, or why there is none (or no whole one).
-  std::function<void(const StatusOr<int>& status)> on_end;
+  std::function<void(const StatusOr<int>& status)> on_end = {};
 };
 
 struct HttpAnswer {

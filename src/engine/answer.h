@@ -98,7 +98,8 @@ class Answer {
   double mean_logprob(uint32_t choice) const;
   uint32_t num_preemptions() const { return num_preemptions_.load(std::memory_order_relaxed); }
 
-  // Requires a first token, or that a choice has ended.
+  // Requires a first token, or that a choice has ended; num_cached and queue_seconds are there once
+  // phase() is kPrefill.
   const PromptReport& prompt() const { return prompt_; }
 
   // Asks the engine to end it; takes effect before the next step.

@@ -44,16 +44,14 @@ void StepLoop::Add(Request request, std::shared_ptr<Answer> answer, uint32_t mos
   shared->most_tokens = most_tokens;
   shared->num_unfinished = shared->request.num_choices;
   shared->ns = cache().private_namespace();
-  Status status = OkStatus();
-  if (shared->request.uses_prefixes) {
-    auto ns = cache().Namespace({.tenant = shared->request.tenant,
-                                 .salt = shared->request.salt,
-                                 .identity = runner_->identity()});
-    if (ns.ok())
-      shared->ns = ns.value();
-    else
-      status = ns.status();
-  }
+  // Also of requests that share nothing: their tenant is served in its turn like others.
+  const auto ns = cache().Namespace({.tenant = shared->request.tenant,
+                                     .salt = shared->request.salt,
+                                     .identity = runner_->identity()});
+  const Status status = ns.ok() ? OkStatus() : ns.status();
+  shared->tenant = cache().tenant_of(ns.ok() ? ns.value() : shared->ns);
+  if (ns.ok() && shared->request.uses_prefixes) shared->ns = ns.value();
+  shared->ns_hold = cache().Hold(shared->ns);
   auto live = std::make_unique<Live>(MakeLive(std::move(shared), 0));
   live->is_forking = live->shared->request.num_choices > 1;
   live->scheduled.arrival = next_arrival_++;
@@ -80,7 +78,7 @@ StepLoop::Live StepLoop::MakeLive(std::shared_ptr<SharedRequest> shared, uint32_
   live.scheduled.ns = shared->ns;
   live.scheduled.is_private = !request.uses_prefixes;
   live.scheduled.most_matched = MostMatched(*shared);
-  live.scheduled.tenant = runner_->cache().tenant_of(shared->ns);
+  live.scheduled.tenant = shared->tenant;
   live.scheduled.most_tokens =
       static_cast<uint32_t>(request.prompt.size()) + std::max(shared->most_tokens, 1u) - 1;
   live.shared = std::move(shared);
@@ -92,6 +90,7 @@ bool StepLoop::Step() {
   const double forward_before = counts_.forward_seconds;
   ++step_;
   ++counts_.num_steps;
+  if (const uint32_t now = now_s(); now != last_tick_s_) Tick();
   TakeAborts();
   FollowOthers();
   scheduled_.clear();
@@ -116,7 +115,6 @@ bool StepLoop::Step() {
   const bool did_something = WatchForStalls(decision);
   TellNews();
   RemoveEnded();
-  if (const uint32_t now = now_s(); now != last_tick_s_) Tick();
   counts_.schedule_seconds += SecondsSince(begin) - (counts_.forward_seconds - forward_before);
   return did_something;
 }
@@ -140,7 +138,7 @@ void StepLoop::FollowOthers() {
 // What it has of the prompt's tokens without ever having computed them.
 void StepLoop::CountCached(Live& live) {
   Answer& answer = *live.shared->answer;
-  if (answer.phase() != AnswerPhase::kPrefill) return;
+  if (answer.phase() > AnswerPhase::kPrefill) return;
   const uint32_t position = live.pages->next_position();
   answer.SetPromptComputed(position);
   if (position <= live.num_reached) return;
@@ -184,16 +182,16 @@ void StepLoop::Admit(Live& live, bool takes_match) {
                                            /*counts=*/!live.was_admitted));
   const bool is_first = !std::exchange(live.was_admitted, true);
   Answer& answer = *live.shared->answer;
-  if (is_first) {
-    LeaveQueue(*live.shared);
-    answer.SetPhase(AnswerPhase::kPrefill);
-  }
+  if (answer.phase() <= AnswerPhase::kPrefill)
+    answer.SetPromptComputed(live.pages->next_position());
   CountCached(live);
   if (!is_first) return;
+  LeaveQueue(*live.shared);
   PromptReport& report = answer.mutable_prompt();
   report.match_stop = match.stop;
   report.num_shared = match.num_shared;
   report.queue_seconds = answer.SecondsSinceSubmit();
+  answer.SetPhase(AnswerPhase::kPrefill);  // the report so far can be read now
 }
 
 // Sequences that wait and are never served would be a bug of the scheduler, unless pins hold the
@@ -223,6 +221,11 @@ void StepLoop::Tick() {
   last_tick_s_ = now_s();
   cache().ExpirePins(last_tick_s_);
   cache().pool().ReleaseIdle(last_tick_s_, runner_->options().kv_idle_s);
+}
+
+void StepLoop::SetTenantShare(const std::string& tenant, double share) {
+  cache().SetTenantShare(tenant, share);
+  if (const auto id = cache().FindTenant(tenant)) ledger_.SetShare(*id, share);
 }
 
 void StepLoop::AbortAll() {

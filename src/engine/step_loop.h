@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -77,6 +78,8 @@ class StepLoop {
   void Tick();
   // Ends everything.
   void AbortAll();
+  // Of cached pages and of steps, against other tenants' shares; > 0; 1 unless set.
+  void SetTenantShare(const std::string& tenant, double share);
   // All running sequences give their pages back and wait; they go on with the same bits. For tests.
   void PreemptAll();
 
@@ -96,6 +99,8 @@ class StepLoop {
     std::shared_ptr<Answer> answer;
     uint32_t most_tokens;
     NamespaceId ns = 0;
+    NamespaceHold ns_hold = {};  // while it waits and runs, `ns` is of its key
+    TenantId tenant = 0;
     uint32_t num_unfinished = 0;
   };
   // Tokens that a sequence of this request may take from the cache: it needs the logits of all that

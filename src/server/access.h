@@ -51,7 +51,8 @@ class Access {
   static bool IsLoopback(const HttpOptions& http);
 
   // What the head alone decides, in this order: a foreign Host (403 host_not_allowed, SEC-06), the
-  // preflight of an allowed origin (204). Unset: go on with Identify.
+  // preflight of an allowed origin (204, without the fields of AddCorsFields). Unset: go on with
+  // Identify.
   std::optional<HttpResponse> Refuse(const HttpRequest& head) const;
 
   // The client, or 401. Paths that need no key give a client without rights when there is none or a
@@ -59,7 +60,7 @@ class Access {
   // none elsewhere.
   ApiResult<Client> Identify(const HttpRequest& head) const;
 
-  // Adds the CORS fields to an answer to this request, if its origin is allowed.
+  // Adds the CORS fields to the answer to this request, whatever it is, if its origin is allowed.
   void AddCorsFields(const HttpRequest& head, HttpFields* fields) const;
 
   // Reads the key file again (SIGHUP). An error changes nothing.

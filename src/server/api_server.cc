@@ -52,13 +52,9 @@ ApiServer::ApiServer(ServeOptions options, Access access)
 
 ApiServer::~ApiServer() {
   drains_.store(true);
-  if (is_loaded_.load()) http_->Post([this] { loaded_->calls->CutAll(Draining()); });
+  if (is_loaded_.load()) CutAll();
   http_->Stop(kLastWrites);
   helper_.reset();  // its last jobs may post to http_, which runs nothing any more
-  if (loaded_ != nullptr) {
-    loaded_->calls.reset();
-    loaded_->admin_calls.reset();
-  }
   loaded_.reset();  // the engine's last news may ring http_
 }
 
@@ -81,20 +77,30 @@ Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) 
                                         .request_timeout = options_.request_timeout};
   loaded->calls = std::make_unique<LiveCalls>(
       call_options, &loaded->card->served(), loaded->engine.get(), http_.get(), helper_.get(),
-      [this](const CallSummary& summary) { OnCallEnded(summary); });
+      &limits_, [this](const CallSummary& summary) { OnCallEnded(summary); });
   loaded->admin =
       std::make_unique<Admin>(loaded->engine.get(), &loaded->card->served(), loaded->metrics.get());
-  loaded->admin->prefixes().SetRetainedLimits(RetainedLimits(access_.tenants()));
   loaded->admin_calls = std::make_unique<AdminCalls>(loaded->admin.get(), http_.get(),
                                                      helper_.get(), options_.sse_keep_alive);
-  loaded->engine->Ask([&](StepLoop& loop) {
-    for (const TenantRule& rule : access_.tenants())
-      loop.cache().SetTenantShare(rule.tenant, rule.quota.share);
-  });
+  ApplyTenantRules(*loaded, access_.tenants());
   loaded_ = std::move(loaded);
   // The HTTP thread looks at loaded_ only after it has seen this.
   is_loaded_.store(true, std::memory_order_release);
   return OkStatus();
+}
+
+void ApiServer::ApplyTenantRules(Loaded& loaded, const std::vector<TenantRule>& rules) {
+  loaded.admin->prefixes().SetRetainedLimits(RetainedLimits(rules));
+  loaded.engine->Ask([&](StepLoop& loop) {
+    for (const TenantRule& rule : rules) loop.SetTenantShare(rule.tenant, rule.quota.share);
+  });
+}
+
+void ApiServer::CutAll() {
+  http_->Post([this] {
+    loaded_->calls->CutAll(Draining());
+    loaded_->admin_calls->CutAll(Draining());
+  });
 }
 
 bool ApiServer::Drain() {
@@ -105,7 +111,7 @@ bool ApiServer::Drain() {
     const auto end = std::chrono::steady_clock::now() + options_.drain;
     while (num_calls_.load() > 0) {
       if (cuts_now_.load() || std::chrono::steady_clock::now() > end) {
-        http_->Post([this] { loaded_->calls->CutAll(Draining()); });
+        CutAll();
         was_cut = true;
         break;
       }
@@ -120,16 +126,20 @@ std::string ApiServer::Banner() {
   KvReport report;
   Engine& engine = *loaded_->engine;
   engine.Ask([&](StepLoop& loop) { report = ReadKvReport(engine, loop, loop.stats()); });
+  log_.KvCacheSize(report.plan.num_tokens, report.plan.context_len);
+  const std::string scheme = options_.http.certificate_file.empty() ? "http://" : "https://";
   const ServedModel& model = loaded_->card->served();
   return quire::Banner(
       {.version = kQuireVersion,
        .model_name = model.names.front(),
        .architecture = loaded_->card->architecture(),
+       .file_type = loaded_->card->file_type(),
        .trained_context_len = model.trained_context_len,
        .weight_bytes = engine.weight_bytes(),
        .instruction_set = std::string(InstructionSetName(engine.options().instruction_set)),
        .num_threads = engine.options().num_threads,
-       .address = "http://" + http_->address(),
+       .address =
+           options_.http.unix_path.empty() ? scheme + http_->address() : options_.http.unix_path,
        .num_keys = access_.num_keys(),
        .num_tenants = access_.tenants().size(),
        .warnings = access_.Warnings()},
@@ -142,7 +152,7 @@ void ApiServer::ReloadKeys() {
     if (!status.ok()) return log_.Message(LogLevel::kError, "keys: " + status.message());
     limits_.SetRules(access_.tenants());
     if (is_loaded_.load())
-      loaded_->admin->prefixes().SetRetainedLimits(RetainedLimits(access_.tenants()));
+      helper_->Post([this, rules = access_.tenants()] { ApplyTenantRules(*loaded_, rules); });
     log_.Message(LogLevel::kInfo, fmt::format("keys: read again, {} keys", access_.num_keys()));
   });
 }
@@ -155,6 +165,10 @@ std::optional<HttpResponse> ApiServer::OnHead(const HttpRequest& head) {
   if (!match.ok()) return ErrorResponse(match.error());
   if (const auto error = RefuseRoute(*match.value().route, head)) return ErrorResponse(*error);
   return std::nullopt;
+}
+
+void ApiServer::AddFields(const HttpRequest& request, HttpFields* fields) {
+  access_.AddCorsFields(request, fields);
 }
 
 std::optional<ApiError> ApiServer::RefuseRoute(const Route& route, const HttpRequest& head) const {

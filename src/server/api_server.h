@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "server/access.h"
@@ -60,6 +61,7 @@ class ApiServer final : public HttpHandler {
   // HttpHandler.
   std::optional<HttpResponse> OnHead(const HttpRequest& head) override;
   void OnRequest(HttpRequest request, HttpReply reply) override;
+  void AddFields(const HttpRequest& request, HttpFields* fields) override;
   HttpResponse OnRefusal(int status, std::string_view code, std::string_view message) override;
   void OnRing() override;
   void OnTick() override;
@@ -77,6 +79,10 @@ class ApiServer final : public HttpHandler {
   };
 
   ApiServer(ServeOptions options, Access access);
+  // What the keys' tenants may keep and get.
+  static void ApplyTenantRules(Loaded& loaded, const std::vector<TenantRule>& rules);
+  // Ends what is under way. Any thread.
+  void CutAll();
   std::optional<ApiError> RefuseRoute(const Route& route, const HttpRequest& head) const;
   HttpResponse AnswerHealth(RouteId id) const;
   void StartCall(const Route& route, HttpRequest request, const Client& client, HttpReply reply);

@@ -36,7 +36,7 @@ StatusOr<Goal> ParseGoal(const std::string& text);
 
 struct SumUpOptions {
   std::vector<double> percentiles = {95, 99};
-  std::vector<Goal> goals;
+  std::vector<Goal> goals = {};
   double duration = 0;  // seconds, of the whole measurement
   bool is_detailed = false;
 };

@@ -19,7 +19,7 @@
 namespace quire {
 
 struct BenchPrompt {
-  nlohmann::json prompt;  // a string, or a list of ids
+  nlohmann::json prompt = {};  // a string, or a list of ids
   uint32_t output_len = 1;
   double arrival_seconds = 0;
 };
@@ -30,13 +30,14 @@ std::vector<BenchPrompt> RandomPrompts(const WorkloadOptions& options, uint32_t 
                                        bool as_ids);
 
 struct ShareGptOptions {
-  std::string path;  // a JSON list of {"conversations": [{"from": "human", "value"}, {"from": ..}]}
+  std::string path =
+      {};  // a JSON list of {"conversations": [{"from": "human", "value"}, {"from": ..}]}
   uint32_t num_requests = 1000;
   uint32_t output_len = 0;  // 0: as long as the recorded answer
   double rate = 0;
   uint64_t seed = 0;
   uint32_t max_len = 0;  // longer ones are left out, prompt and answer together; 0: no limit
-  std::function<StatusOr<uint32_t>(const std::string& text)> count_tokens;
+  std::function<StatusOr<uint32_t>(const std::string& text)> count_tokens = {};
 };
 // Draws from the recorded conversations in random order, those with two turns and more. kNotFound,
 // kInvalidFile with the file's name.

@@ -24,10 +24,10 @@ namespace quire {
 struct ServeLoadOptions {
   std::string path = "/v1/completions";
   bool is_chat = false;
-  std::string model;
+  std::string model = {};
   bool ignore_eos = false;
-  nlohmann::json extra_body;  // an object whose keys replace ours; or null
-  std::vector<std::pair<std::string, std::string>> headers;
+  nlohmann::json extra_body = {};  // an object whose keys replace ours; or null
+  std::vector<std::pair<std::string, std::string>> headers = {};
   uint32_t max_concurrency = 0;  // 0: no limit
 };
 

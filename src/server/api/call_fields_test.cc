@@ -269,6 +269,16 @@ TEST_F(EachField, ThatNobodyKnowsIsNamedOrRefused) {
   EXPECT_EQ(strict.error().param, "n_discard");
 }
 
+// They go out in a header.
+TEST_F(EachField, ThatNobodyKnowsIsNamedInPrintableWords) {
+  std::string body = R"({"prompt":"he","a\r\nset-cookie: x":1)";
+  for (int i = 0; i < 100; ++i) body += fmt::format(",\"k{}\":1", i);
+  const auto call = Read(ApiForm::kCompletions, body + "}");
+  ASSERT_TRUE(call.ok());
+  EXPECT_EQ(call.value().ignored_fields.size(), 32U);
+  EXPECT_EQ(call.value().ignored_fields[0], "a\\x0D\\x0Aset-cookie: x");
+}
+
 TEST_F(EachField, OfTheOtherBodyIsRefusedUnlessItSaysNothing) {
   EXPECT_TRUE(Read(ApiForm::kChat, BodyWith(ApiForm::kChat, "echo", "false")).ok());
   EXPECT_TRUE(Read(ApiForm::kChat, BodyWith(ApiForm::kChat, "best_of", "null")).ok());

@@ -113,6 +113,45 @@ TEST(FieldTable, KnowsEveryFieldOfTheApi) {
   }
 }
 
+// And their ranges.
+TEST(FieldTable, HasTheRangesOfTheApi) {
+  constexpr double kBillions = 2147483647;
+  const struct {
+    const char* name;
+    double least;
+    double most;
+  } ranges[] = {{"max_tokens", 0, kBillions},
+                {"max_completion_tokens", 0, kBillions},
+                {"min_tokens", 0, kBillions},
+                {"temperature", 0, 2},
+                {"top_p", 0, 1},
+                {"min_p", 0, 1},
+                {"top_k", -1, kBillions},
+                {"presence_penalty", -2, 2},
+                {"frequency_penalty", -2, 2},
+                {"n", 1, 128},
+                {"best_of", 1, 128},
+                {"top_logprobs", 0, 20},
+                {"prompt_logprobs", 0, 20},
+                {"messages", 1, 10000},
+                {"prompt", 1, 1024},
+                {"cache_salt", 1, 128},
+                {"priority", -2147483648.0, kBillions},
+                {"id_slot", -1, kBillions}};
+  for (const auto& range : ranges)
+    for (const ApiField& field : ApiFields()) {
+      if (field.name != range.name) continue;
+      EXPECT_EQ(field.least, range.least) << range.name;
+      EXPECT_EQ(field.most, range.most) << range.name;
+    }
+  const ApiField* logprobs = FindApiField("logprobs", ApiForm::kCompletions);
+  EXPECT_EQ(logprobs->most, 20);
+  EXPECT_EQ(FindApiField("logprobs", ApiForm::kChat)->kind, FieldKind::kBool);
+  EXPECT_EQ(FindApiField("stop", ApiForm::kChat)->most, 16);
+  EXPECT_EQ(FindApiField("logit_bias", ApiForm::kChat)->most, 1024);
+  EXPECT_EQ(FindApiField("tools", ApiForm::kChat)->most, 128);
+}
+
 TEST(FieldTable, HasANameOnceForEachBodyAndSaysWhatItDoes) {
   for (const ApiForm form : {ApiForm::kChat, ApiForm::kCompletions}) {
     std::set<std::string_view> names;

@@ -40,6 +40,7 @@ void Connection::BeginAnswer(const HttpResponse& response, bool is_whole) {
   form.is_http10 = is_http10;
   if (is_whole) form.length = response.body.size();
   form.id = request_.id;
+  owner_->handler->AddFields(request_, &form.fields);
   form.date = owner_->Date();
   form.processing_ms = std::chrono::duration<double, std::milli>(Clock::now() - whole_at_).count();
   owner_->frame.clear();
@@ -133,7 +134,8 @@ void Connection::AnswerDone() {
   if (closes_ || owner_->is_stopping) return Shut();
   reader_.Reset();
   request_ = {};
-  if (in_.empty()) in_ = {};
+  if (in_.empty()) in_ = {};  // a connection that waits holds no buffers
+  out_ = {};
   if (owner_->frame.capacity() > kFrameBytes) owner_->frame = {};
   state_ = State::kHead;
   since_ = Clock::now();
@@ -235,6 +237,7 @@ void Connection::Shut() {
   state_ = State::kClosing;
   since_ = Clock::now();
   in_ = {};
+  reader_.Reset();  // a body that was refused
   stream_->Shut(self());
   Arm();
 }

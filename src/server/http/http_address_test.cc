@@ -1,5 +1,6 @@
 // HttpServer's addresses, and what many connections leave behind.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -141,17 +142,22 @@ TEST(HttpResources, EachCutPointOfAHeadLeavesNothing) {
 TEST(HttpResources, NoDescriptorLeftIsToldOnceAndClientsWait) {
   TestHandler handler;
   const auto server = StartServer(&handler);
-  rlimit before{};
-  getrlimit(RLIMIT_NOFILE, &before);
   TestClient first(server->port());
   first.Write(Get("/hello"));
   first.Read();
-  // Sockets of clients that are made now take the last free descriptors.
-  std::vector<TestClient> waiting;
+  std::vector<int> waiting(8);
+  for (int& descriptor : waiting) descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
   rlimit low = before;
-  low.rlim_cur = NumDescriptors() + 3;
+  low.rlim_cur = 1;  // those that are open stay
   setrlimit(RLIMIT_NOFILE, &low);
-  for (int i = 0; i < 8; ++i) waiting.emplace_back(server->port());
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(server->port());
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  for (const int descriptor : waiting)
+    EXPECT_EQ(connect(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
   ASSERT_TRUE(WaitFor([&] { return handler.num_troubles == 1; }));
   const double cpu = server->cpu_seconds();
   std::this_thread::sleep_for(milliseconds(300));
@@ -159,8 +165,8 @@ TEST(HttpResources, NoDescriptorLeftIsToldOnceAndClientsWait) {
   first.Write(Get("/hello"));
   EXPECT_EQ(first.Read().status, 200);
   setrlimit(RLIMIT_NOFILE, &before);
-  for (TestClient& client : waiting) {
-    if (!client.is_connected()) continue;
+  for (const int descriptor : waiting) {
+    TestClient client = TestClient::Of(descriptor);
     client.Write(Get("/hello"));
     EXPECT_EQ(client.Read().status, 200);
   }

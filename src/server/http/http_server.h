@@ -107,6 +107,11 @@ class HttpHandler {
   // A request was answered, or its client left (status 499): for the access log and the metrics.
   // May come from inside a call on its reply.
   virtual void OnAnswered(const HttpRequest& request, int status, double seconds) = 0;
+  // More fields for the head of an answer, whoever made it: for CORS.
+  virtual void AddFields(const HttpRequest& request, HttpFields* fields) {
+    (void)request;
+    (void)fields;
+  }
   // Something went wrong here that no client can see, as no file descriptor being left: for the
   // log. Once for each kind.
   virtual void OnTrouble(std::string_view what) { (void)what; }

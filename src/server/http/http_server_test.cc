@@ -30,6 +30,20 @@ TEST(HttpServer, AnswersAndKeepsTheConnection) {
   EXPECT_EQ(server->num_connections(), 1u);
 }
 
+TEST(HttpServer, TheHandlersFieldsAreInEveryAnswer) {
+  struct Handler : TestHandler {
+    void AddFields(const HttpRequest& request, HttpFields* fields) override {
+      fields->emplace_back("x-method", request.method);
+    }
+  } handler;
+  const auto server = StartServer(&handler);
+  TestClient client(server->port());
+  ASSERT_TRUE(client.Write(Get("/hello")));
+  EXPECT_EQ(client.Read().fields.at("x-method"), "GET");
+  ASSERT_TRUE(client.Write(Post("/head", "answered before the body")));
+  EXPECT_EQ(client.Read().fields.at("x-method"), "POST");
+}
+
 TEST(HttpServer, TakesTheClientsRequestIdOrMakesOne) {
   TestHandler handler;
   const auto server = StartServer(&handler);

@@ -65,6 +65,8 @@ class TestClient {
   explicit TestClient(uint16_t port, const char* host = "127.0.0.1", int receive_buffer = 0,
                       const char* from = nullptr);
   explicit TestClient(const std::string& unix_path);
+  // Of a socket that is connected.
+  static TestClient Of(int descriptor) { return TestClient(Adopted{descriptor}); }
   ~TestClient();
   TestClient(TestClient&& other) noexcept;
   TestClient(const TestClient&) = delete;
@@ -88,6 +90,11 @@ class TestClient {
   void Close();
 
  private:
+  struct Adopted {
+    int descriptor;
+  };
+  explicit TestClient(Adopted adopted) : descriptor_(adopted.descriptor) {}
+
   int descriptor_ = -1;
   std::string buffer_;
 };

@@ -42,7 +42,8 @@ void AppendHead(const HttpResponse& response, const ResponseForm& form, std::str
       AppendField("transfer-encoding", "chunked", out);
     }
   }
-  for (const auto& [name, value] : response.fields) AppendField(name, value, out);
+  for (const HttpFields* fields : {&response.fields, &form.fields})
+    for (const auto& [name, value] : *fields) AppendField(name, value, out);
   if (!form.keeps_alive) {
     AppendField("connection", "close", out);
   } else if (form.is_http10) {

@@ -18,6 +18,7 @@ struct ResponseForm {
   std::optional<size_t> length;  // none: chunks, or a raw body up to the close for HTTP/1.0
   std::string_view id;           // x-request-id
   std::string_view date;         // as HTTP writes it
+  HttpFields fields = {};        // besides the response's
   double processing_ms = 0;      // for HttpResponse::tells_time
 };
 
