@@ -46,18 +46,17 @@ Buckets CountBuckets(uint32_t most) {
 }
 
 constexpr std::string_view kRequestEnds[] = {"stop", "length", "abort", "error"};
-constexpr size_t kAbort = 2, kError = 3;
+constexpr size_t kStop = 0, kLength = 1, kAbort = 2, kError = 3;
 constexpr std::string_view kMethods[] = {"GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"};
 
 // The index of the end of a call: the last in the order of kRequestEnds of those of its choices.
 size_t EndOf(const CallSummary& call) {
-  if (call.status == 499) return kAbort;
-  if (!call.error_code.empty()) return kError;
-  size_t end = 0;
-  for (const std::string& reason : call.finish_reasons)
-    for (size_t i = 0; i < std::size(kRequestEnds); ++i)
-      if (reason == kRequestEnds[i]) end = std::max(end, i);
-  return end;
+  const auto has = [&](std::string_view reason) {
+    return std::ranges::find(call.finish_reasons, reason) != call.finish_reasons.end();
+  };
+  if (call.status == 499 || has("abort")) return kAbort;  // by its client or by somebody's order
+  if (!call.error_code.empty() || has("error")) return kError;
+  return has("length") ? kLength : kStop;
 }
 
 }  // namespace
