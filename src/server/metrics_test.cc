@@ -327,6 +327,12 @@ TEST(Metrics, RefusalsAndDisconnectsAreNoEndsOfRequests) {
   EXPECT_EQ(*text.Sum("vllm:request_success_total"), 3);
 }
 
+TEST(Metrics, AStallIsCountedOnceWhileItLasts) {
+  Metrics metrics(Options());
+  for (const double seconds : {0., 9.9, 10.1, 11., 30., 0., 12.}) metrics.NoteStall(seconds);
+  EXPECT_EQ(*Scrape(metrics, nullptr).Sum("quire_engine_stalls_total"), 2);
+}
+
 TEST(Metrics, LabelsOfStrangersAreBounded) {
   Metrics metrics(Options());
   for (int i = 0; i < 100; ++i)
