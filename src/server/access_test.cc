@@ -84,7 +84,8 @@ TEST(Access, AMissingOrWrongKeyIs401) {
        {HttpFields{}, Bearer("key of nobody"), Bearer(""), Bearer("key of an"),
         Bearer("key of annn"), HttpFields{{"authorization", "Basic key of ann"}},
         HttpFields{{"authorization", "key of ann"}}, HttpFields{{"x-api-key", "key of ann"}},
-        HttpFields{{"authorization", "Bearer key of ann"}, {"authorization", "Bearer x"}}}) {
+        HttpFields{{"authorization", "Bearer key of ann"}, {"authorization", "Bearer x"}},
+        HttpFields{{"authorization", "Bearer x"}, {"authorization", "Bearer key of ann"}}}) {
     const auto client = access.Identify(Get({"v1", "models"}, fields));
     ASSERT_FALSE(client.ok());
     EXPECT_EQ(client.error().status, 401);

@@ -108,6 +108,15 @@ TEST(TenantLimits, NewRulesKeepWhatWasUsed) {
   EXPECT_EQ(limits.num_held("a"), 1u);
 }
 
+TEST(TenantLimits, NewRulesForgiveNoDebtOfTokens) {
+  TenantLimits limits;
+  limits.SetRules({{"a", {.tokens_per_minute = 600}}});
+  auto slot = limits.Enter("a", At(0));
+  slot.value().Charge(1200);
+  limits.SetRules({{"a", {.tokens_per_minute = 600}}});
+  EXPECT_FALSE(limits.Enter("a", At(0)).ok());
+}
+
 TEST(TenantLimits, ASlotMayOutliveTheLimits) {
   TenantSlot slot;
   {
