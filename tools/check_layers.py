@@ -75,7 +75,7 @@ def layer_of(name):
 
 def is_test(name):
     return name.endswith("_test.cc") or name.startswith("tests/") or "test_support" in name or (
-        pathlib.PurePosixPath(name).name.startswith("test_data"))
+        pathlib.PurePosixPath(name).name.startswith("test_"))
 
 
 def includes(text):

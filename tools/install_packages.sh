@@ -22,7 +22,10 @@ packages_of() {
       command -v python3 >/dev/null || echo python3
       # Any pip will do; Debian's is installed only where there is none.
       has_pip || echo python3-pip ;;
-    test) echo libgtest-dev libgmock-dev clang binutils python3 ;;
+    test)
+      echo libgtest-dev libgmock-dev clang binutils python3
+      # For the clients' environments; a Python that is not Debian's may bring its own.
+      has_venv || echo python3-venv ;;
     lint) echo clang-format clang-tidy shellcheck git python3 ;;
     *)
       echo "install_packages: no group '$1'; the groups are build, fetch, test, lint" >&2
@@ -32,6 +35,10 @@ packages_of() {
 
 has_pip() {
   python3 -m pip --version >/dev/null 2>&1 || pip3 --version >/dev/null 2>&1
+}
+
+has_venv() {
+  python3 -c 'import ensurepip, venv' >/dev/null 2>&1
 }
 
 list_only=false

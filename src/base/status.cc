@@ -6,11 +6,11 @@ int ExitCode(StatusCode code) {
   switch (code) {
     case StatusCode::kOk:
       return 0;
+    case StatusCode::kUnsupported:
+      return 2;
     case StatusCode::kInvalidArgument:
     case StatusCode::kNotFound:
-      return 2;
     case StatusCode::kInvalidFile:
-    case StatusCode::kUnsupported:
     case StatusCode::kResourceExhausted:
       return 3;
     case StatusCode::kNonFinite:

@@ -25,8 +25,8 @@ enum class StatusCode {
   kInternal,           // the system refused something that should work
 };
 
-// What a process exits with: 0 success, 2 the caller's words or a missing file, 3 a file, model or
-// machine that cannot be used, 1 anything else.
+// What a process exits with: 0 success, 2 kUnsupported (an unknown architecture, most often), 3 the
+// caller's words or a file that cannot be used, 1 anything else.
 int ExitCode(StatusCode code);
 
 class [[nodiscard]] Status {

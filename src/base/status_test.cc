@@ -29,11 +29,12 @@ TEST(Status, ContextGoesInFront) {
   EXPECT_TRUE(OkStatus().WithContext("x").ok());
 }
 
-TEST(Status, ExitCodesTellUserErrorsFromFileErrors) {
+TEST(Status, ExitCodesTellWrongInputFromWhatIsNotSupported) {
   EXPECT_EQ(ExitCode(StatusCode::kOk), 0);
-  EXPECT_EQ(ExitCode(StatusCode::kInvalidArgument), 2);
+  EXPECT_EQ(ExitCode(StatusCode::kInvalidArgument), 3);
+  EXPECT_EQ(ExitCode(StatusCode::kNotFound), 3);
   EXPECT_EQ(ExitCode(StatusCode::kInvalidFile), 3);
-  EXPECT_EQ(ExitCode(StatusCode::kUnsupported), 3);
+  EXPECT_EQ(ExitCode(StatusCode::kUnsupported), 2);
   EXPECT_EQ(ExitCode(StatusCode::kInternal), 1);
 }
 

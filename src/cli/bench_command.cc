@@ -18,6 +18,7 @@
 #include "cli/engine_flags.h"
 #include "cli/eviction_bench.h"
 #include "cli/kernel_bench.h"
+#include "cli/serve_bench/serve_bench.h"
 #include "cli/throughput_bench.h"
 
 namespace quire {
@@ -224,8 +225,11 @@ CommandBody AddBenchCommand(CLI::App& app) {
   const CLI::App* eviction = AddEviction(*command, *eviction_flags);
   auto throughput_flags = std::make_shared<ThroughputFlags>();
   const CLI::App* throughput = AddThroughputBench(*command, *throughput_flags);
-  return [flags, command, eviction_flags, eviction, throughput_flags,
-          throughput]() -> StatusOr<int> {
+  auto serve_flags = std::make_shared<ServeBenchFlags>();
+  const CLI::App* serve = AddServeBench(*command, *serve_flags);
+  return [flags, command, eviction_flags, eviction, throughput_flags, throughput, serve_flags,
+          serve]() -> StatusOr<int> {
+    if (serve->parsed()) return RunServeBench(*serve_flags);
     if (eviction->parsed()) return RunEvictionBench(*eviction_flags);
     if (throughput->parsed()) return RunThroughputBench(*throughput_flags);
     if (flags->no_kv_cache && command->count("-d") == 0) flags->depths = {64, 128, 256, 512};

@@ -14,9 +14,12 @@ using CommandBody = std::function<StatusOr<int>()>;
 
 // Each adds its subcommand to `app`; the flags live in the body.
 CommandBody AddRunCommand(CLI::App& app);
+CommandBody AddServeCommand(CLI::App& app);
 CommandBody AddInspectCommand(CLI::App& app);
 CommandBody AddBenchCommand(CLI::App& app);
 CommandBody AddTokenizeCommand(CLI::App& app);
 CommandBody AddVerifyCommand(CLI::App& app);
+CommandBody AddConfigCommand(CLI::App& app);
+CommandBody AddCacheCommand(CLI::App& app);
 
 }  // namespace quire

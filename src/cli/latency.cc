@@ -10,14 +10,6 @@
 namespace quire {
 namespace {
 
-// Requires: sorted, not empty.
-double Percentile(std::span<const double> sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<size_t>(place);
-  const size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
 std::optional<double> DecodeRate(std::span<const AnswerTimes> answers) {
   double begin = 0, end = std::numeric_limits<double>::infinity();
   for (const AnswerTimes& answer : answers) {
@@ -35,6 +27,13 @@ std::optional<double> DecodeRate(std::span<const AnswerTimes> answers) {
 }
 
 }  // namespace
+
+double Percentile(std::span<const double> sorted, double share) {
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<size_t>(place);
+  const size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
 
 Summary SummaryOf(std::vector<double> values) {
   if (values.empty()) return {};

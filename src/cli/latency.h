@@ -15,10 +15,13 @@
 
 namespace quire {
 
+// Between the two nearest values, as numpy's. Requires: sorted, not empty; share: 0 to 1.
+double Percentile(std::span<const double> sorted, double share);
+
 struct Summary {
   double mean = 0, median = 0, p95 = 0, p99 = 0, max = 0;
 };
-// Percentiles lie between the two nearest values, as numpy's. All 0 for none.
+// All 0 for none.
 Summary SummaryOf(std::vector<double> values);
 
 // Of one answer, in seconds since the start of the measurement.

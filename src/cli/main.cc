@@ -1,7 +1,8 @@
 // The program `quire`: finds the command, runs it, prints its error and gives the exit code.
 //
-// Exit codes: 0 success; 2 the command line or an input is wrong; 3 a file, the model or this
-// machine cannot be used; 130 cancelled with Ctrl-C; 1 anything else.
+// Exit codes: 0 done, or yes; 1 no (a check failed), or a failure that is nobody's input; 2 what is
+// asked for is well formed and not supported: an unknown architecture, most often; 3 the command
+// line, an input or a file cannot be used; 130 and 143 ended by a signal.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -19,6 +21,9 @@
 
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/flag_aliases.h"
+#include "cli/nearest_name.h"
+#include "cli/option_sources.h"
 
 namespace quire {
 namespace {
@@ -28,6 +33,42 @@ constexpr char kVersion[] = "quire 0.1.0";
 void PrintError(const std::string& message) {
   const bool colour = isatty(STDERR_FILENO) == 1;
   fmt::print(stderr, "{}error:{} {}\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "", message);
+}
+
+constexpr int kExitBadInput = 3;
+
+// What CLI11 did not like, with the nearest name where a flag or command is not known.
+void PrintParseError(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* command = &app;  // the innermost that was given
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  const std::vector<std::string> unknown = command->remaining();
+  // A word too much may be the one that is missing: an unknown command, a flag in MODEL's place.
+  const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  if (unknown.empty() ||
+      (code != CLI::ExitCodes::ExtrasError && code != CLI::ExitCodes::RequiredError))
+    return PrintError(error.what());
+  const bool is_flag = unknown.front().starts_with('-');
+  std::vector<std::string> names = FlagNames(*command);
+  if (!is_flag) {
+    names.clear();
+    for (const CLI::App* sub : command->get_subcommands({})) names.push_back(sub->get_name());
+  }
+  const std::string word = unknown.front().substr(0, unknown.front().find('='));
+  const auto nearest = NearestName(word, names);
+  PrintError(fmt::format("{} {}{}; see quire{} --help", is_flag ? "unknown flag" : "unexpected",
+                         word, nearest ? fmt::format(", did you mean {}?", *nearest) : "",
+                         command == &app ? "" : " " + command->get_name()));
+}
+
+// What is behind the program's name, with `run` in front of a bare model file and our names of
+// flags that `serve` knows from other servers.
+StatusOr<std::vector<std::string>> ReadArguments(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.empty()) return arguments;
+  if (arguments.front().ends_with(".gguf")) arguments.insert(arguments.begin(), "run");
+  if (arguments.front() == "serve" || arguments.front() == "config")
+    return TranslateFlags(arguments);
+  return arguments;
 }
 
 int Main(int argc, char** argv) {
@@ -50,16 +91,23 @@ int Main(int argc, char** argv) {
     CommandBody body;
   };
   std::vector<Command> commands;
-  for (const auto add :
-       {AddRunCommand, AddInspectCommand, AddBenchCommand, AddTokenizeCommand, AddVerifyCommand}) {
+  for (const auto add : {AddRunCommand, AddServeCommand, AddInspectCommand, AddBenchCommand,
+                         AddTokenizeCommand, AddVerifyCommand, AddConfigCommand, AddCacheCommand}) {
     CommandBody body = add(app);
     commands.push_back({app.get_subcommands({}).back(), std::move(body)});
   }
+  auto arguments = ReadArguments(argc, argv);
+  if (!arguments.ok()) {
+    PrintError(arguments.status().message());
+    return kExitBadInput;
+  }
+  std::reverse(arguments->begin(), arguments->end());  // as CLI11 wants them
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(arguments).value());
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : 2;  // --help and --version are no errors
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
+    PrintParseError(app, error);
+    return kExitBadInput;
   }
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
@@ -72,7 +120,7 @@ int Main(int argc, char** argv) {
     PrintError(result.status().message());
     return ExitCode(result.status().code());
   }
-  return 2;
+  return kExitBadInput;
 }
 
 }  // namespace

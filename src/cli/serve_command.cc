@@ -65,9 +65,9 @@ int DrainAndEnd(ApiServer& server, const sigset_t& signals, int first_signal) {
   return was_whole ? 0 : 128 + first_signal;
 }
 
-StatusOr<int> Serve(const ServeFlags& flags) {
+StatusOr<int> Serve(CLI::App& command, ServeFlags& flags) {
   std::vector<std::string> problems;
-  ServeOptions options = ToServeOptions(flags, /*needs_model=*/true, &problems);
+  ServeOptions options = ReadServeOptions(command, flags, /*needs_model=*/true, &problems);
   if (!problems.empty()) {
     std::string text = problems.front();
     for (size_t i = 1; i < problems.size(); ++i) text += "\nerror: " + problems[i];
@@ -102,7 +102,7 @@ CommandBody AddServeCommand(CLI::App& app) {
   CLI::App& command = *app.add_subcommand(
       "serve", "Serve a model by the OpenAI API: chat, completions, and the cache's own routes.");
   AddServeFlags(command, *flags, /*with_check=*/true);
-  return [flags] { return Serve(*flags); };
+  return [flags, &command] { return Serve(command, *flags); };
 }
 
 }  // namespace quire

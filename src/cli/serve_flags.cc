@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/errors.h"
+#include "cli/option_sources.h"
 #include "cli/units.h"
 
 namespace quire {
@@ -208,13 +209,14 @@ ServeOptions ToServeOptions(const ServeFlags& flags, bool needs_model,
                     .allowed_hosts = flags.allowed_hosts,
                     .cors_origins = flags.cors_origins};
 
-  options.max_queue = 4 * flags.engine.max_seqs;
+  options.engine.max_queue = 4 * flags.engine.max_seqs;
   if (!flags.max_queue.empty()) {
     const uint64_t most = reader.Get("--max-queue", ParseCount(flags.max_queue));
     if (most > 10'000'000) reader.Add(fmt::format("--max-queue {}: at most 10000000", most));
-    options.max_queue = static_cast<uint32_t>(most);
+    options.engine.max_queue = static_cast<uint32_t>(most);
   }
-  options.max_queue_tokens = reader.Get("--max-queue-tokens", ParseCount(flags.max_queue_tokens));
+  options.engine.max_queue_tokens =
+      reader.Get("--max-queue-tokens", ParseCount(flags.max_queue_tokens));
   options.queue_timeout = reader.Time("--queue-timeout", flags.queue_timeout, true);
   options.request_timeout = reader.Time("--request-timeout", flags.request_timeout, true);
   options.drain = reader.Time("--drain", flags.drain, true);
@@ -239,6 +241,15 @@ ServeOptions ToServeOptions(const ServeFlags& flags, bool needs_model,
                                                {"warning", LogLevel::kWarning},
                                                {"error", LogLevel::kError}});
   options.log.logs_prompts = flags.log_prompts;
+  return options;
+}
+
+ServeOptions ReadServeOptions(CLI::App& command, ServeFlags& flags, bool needs_model,
+                              std::vector<std::string>* problems) {
+  const OptionOrigins origins = ReadOtherSources(command, "config", problems);
+  const auto key = origins.find(command.get_option("--api-key"));
+  ServeOptions options = ToServeOptions(flags, needs_model, problems);
+  options.access.keys_are_visible = key != origins.end() && key->second == "flag";
   return options;
 }
 

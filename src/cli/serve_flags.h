@@ -43,4 +43,8 @@ void AddServeFlags(CLI::App& command, ServeFlags& flags, bool with_check);
 ServeOptions ToServeOptions(const ServeFlags& flags, bool needs_model,
                             std::vector<std::string>* problems);
 
+// After the parse: the environment and the file of --config too, then ToServeOptions.
+ServeOptions ReadServeOptions(CLI::App& command, ServeFlags& flags, bool needs_model,
+                              std::vector<std::string>* problems);
+
 }  // namespace quire

@@ -33,7 +33,7 @@ namespace quire {
 // What became of the prompt; whole once the first token is there or a choice has ended.
 struct PromptReport {
   uint32_t prompt_len = 0;
-  uint32_t num_cached = 0;  // its tokens that were not computed, at the first start
+  uint32_t num_cached = 0;  // its tokens that were never computed for this request
   MatchStop match_stop = MatchStop::kNamespace;
   uint32_t num_shared = 0;         // its tokens that the cache had, usable or not
   uint32_t num_inserted = 0;       // its tokens that it brought into the cache, in whole pages
@@ -98,7 +98,8 @@ class Answer {
   double mean_logprob(uint32_t choice) const;
   uint32_t num_preemptions() const { return num_preemptions_.load(std::memory_order_relaxed); }
 
-  // Requires a first token, or that a choice has ended.
+  // Requires a first token, or that a choice has ended; num_cached and queue_seconds are there once
+  // phase() is kPrefill.
   const PromptReport& prompt() const { return prompt_; }
 
   // Asks the engine to end it; takes effect before the next step.

@@ -7,6 +7,7 @@
 
 #include "base/errors.h"
 #include "base/message_text.h"
+#include "base/seconds.h"
 #include "cache/kv_need.h"
 
 namespace quire {
@@ -55,6 +56,7 @@ void Engine::Run() {
   for (;;) {
     if (mail_waits_.load(std::memory_order_acquire)) EmptyMailbox();
     if (ends_.load(std::memory_order_acquire)) break;
+    NoteProgress(loop_.has_work());
     if (loop_.has_work()) {
       if (!loop_.Step()) WaitForMail(std::chrono::milliseconds(5));
     } else if (!WaitForMail(std::chrono::seconds(1))) {
@@ -112,7 +114,22 @@ void Engine::EmptyMailbox() {
     mails.swap(mailbox_);
     mail_waits_.store(false, std::memory_order_relaxed);
   }
-  for (const auto& mail : mails) mail(loop_);
+  for (const auto& mail : mails) {
+    NoteProgress(/*has_more=*/true);
+    mail(loop_);
+  }
+}
+
+void Engine::NoteProgress(bool has_more) {
+  const auto now = has_more ? std::chrono::steady_clock::now().time_since_epoch().count() : 0;
+  busy_since_.store(now, std::memory_order_relaxed);
+}
+
+double Engine::stalled_seconds() const {
+  const auto since = busy_since_.load(std::memory_order_relaxed);
+  if (since == 0) return 0;
+  using Clock = std::chrono::steady_clock;
+  return SecondsSince(Clock::time_point(Clock::duration(since)));
 }
 
 void Engine::Ask(const std::function<void(StepLoop&)>& work) {
@@ -128,6 +145,18 @@ EngineStats Engine::stats() {
   EngineStats stats;
   Ask([&](StepLoop& loop) { stats = loop.stats(); });
   return stats;
+}
+
+std::vector<RequestInfo> Engine::requests() {
+  std::vector<RequestInfo> requests;
+  Ask([&](StepLoop& loop) { requests = loop.requests(); });
+  return requests;
+}
+
+bool Engine::Abort(uint64_t id) {
+  bool is_there = false;
+  Ask([&](StepLoop& loop) { is_there = loop.Abort(id); });
+  return is_there;
 }
 
 StatusOr<uint32_t> Engine::MostTokens(const Request& request) const {
@@ -161,7 +190,8 @@ StatusOr<std::shared_ptr<Answer>> Engine::Submit(Request request) {
       return InvalidArgument("token id {} is outside the vocabulary: 0 to {}", token,
                              vocab_size - 1);
   if (request.num_choices == 0 || request.num_choices > Request::kMaxChoices)
-    return InvalidArgument("{} choices: need 1 to {}", request.num_choices, Request::kMaxChoices);
+    return InvalidArgument("num_choices {}: need 1 to {}", request.num_choices,
+                           Request::kMaxChoices);
   if (request.max_tokens.has_value() && request.sampling.min_tokens > *request.max_tokens)
     return InvalidArgument("min_tokens {}: need at most max_tokens, {}",
                            request.sampling.min_tokens, *request.max_tokens);
@@ -174,6 +204,9 @@ StatusOr<std::shared_ptr<Answer>> Engine::Submit(Request request) {
       static_cast<uint32_t>(model().shape().num_tokens),
       tokenizer_.has_text() ? tokenizer_.end_of_generation() : std::span<const TokenId>()));
   QUIRE_ASSIGN_OR_RETURN(const uint32_t most_tokens, MostTokens(request));
+  if (request.sampling.min_tokens > most_tokens)
+    return InvalidArgument("min_tokens {}: the context and the KV memory hold an answer of {}",
+                           request.sampling.min_tokens, most_tokens);
   auto answer = std::make_shared<Answer>(next_id_.fetch_add(1), request, most_tokens);
   const uint64_t prompt_len = request.prompt.size();
   QUIRE_RETURN_IF_ERROR(PostRequest(

@@ -10,6 +10,7 @@
 // Cost: a decode step takes no lock (the mailbox has a flag) and allocates nothing after warm-up.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -64,6 +65,13 @@ class Engine {
   void Drain();
 
   EngineStats stats();
+  std::vector<RequestInfo> requests();
+  // By the id of its Answer; false: it waits or runs no more.
+  bool Abort(uint64_t id);
+
+  // Since the engine thread last finished a step or a piece of mail, while it has something to do;
+  // 0 if it has not. For health checks: takes no lock, and answers while the thread hangs.
+  double stalled_seconds() const;
 
   // Runs `work` on the engine thread between two steps, and waits for it: for looks at the cache
   // and changes to it (pin, drop, namespaces).
@@ -77,6 +85,7 @@ class Engine {
   Status PostRequest(uint64_t prompt_len, std::function<void(StepLoop&)> mail);
   void PutIntoMailbox(std::function<void(StepLoop&)> mail);  // requires: mutex_ is held
   void EmptyMailbox();
+  void NoteProgress(bool has_more);
   // While there is nothing to compute; false: there is no mail.
   bool WaitForMail(std::chrono::milliseconds most);
   // The most tokens that the answer to this request may have.
@@ -95,6 +104,8 @@ class Engine {
   std::atomic<bool> mail_waits_{false};
   std::atomic<bool> ends_{false};
   std::atomic<uint64_t> next_id_{1};
+  // Steady clock, in its own ticks; 0: nothing to do.
+  std::atomic<std::chrono::steady_clock::rep> busy_since_{0};
   std::thread thread_;
 };
 

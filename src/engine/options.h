@@ -27,6 +27,8 @@ struct EngineOptions {
   bool cascade = true;         // read shared pages once for all their readers
   uint32_t kv_idle_s = 10;     // seconds until memory behind free pages goes back
   bool fill_with_nan = false;  // tests: PagePoolOptions
+  // Tests: each choice ends with an error after so many tokens; 0: none does.
+  uint32_t fail_after_tokens = 0;
 
   uint32_t context_len = 0;     // most tokens of a sequence; 0: what the model was trained for
   uint32_t token_budget = 512;  // most tokens of a step

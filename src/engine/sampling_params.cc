@@ -65,6 +65,9 @@ Status SamplingParams::Validate() const {
   for (const LogitBias& bias : logit_bias)
     QUIRE_RETURN_IF_ERROR(
         CheckRange(fmt::format("logit_bias of token {}:", bias.id), bias.bias, -100, 100));
+  if (stop_tokens.size() > kMaxStopTokens)
+    return InvalidArgument("stop_tokens has {} ids: need at most {}", stop_tokens.size(),
+                           kMaxStopTokens);
   QUIRE_RETURN_IF_ERROR(CheckStopStrings(stop_strings));
   if (top_logprobs.has_value() && (*top_logprobs < 0 || *top_logprobs > kMaxTopLogprobs))
     return InvalidArgument("top_logprobs {}: need 0 to {}", *top_logprobs, kMaxTopLogprobs);
@@ -75,6 +78,9 @@ Status SamplingParams::Prepare(uint32_t num_tokens, std::span<const TokenId> end
   QUIRE_CHECK(num_tokens > 0);
   QUIRE_RETURN_IF_ERROR(Validate());
   QUIRE_RETURN_IF_ERROR(CheckIds("stop_tokens", stop_tokens, num_tokens));
+  if (allowed_tokens.size() > num_tokens)
+    return InvalidArgument("allowed_tokens has {} ids, the vocabulary {}", allowed_tokens.size(),
+                           num_tokens);
   QUIRE_RETURN_IF_ERROR(CheckIds("allowed_tokens", allowed_tokens, num_tokens));
   for (const LogitBias& bias : logit_bias)
     QUIRE_RETURN_IF_ERROR(CheckId("logit_bias", bias.id, num_tokens));

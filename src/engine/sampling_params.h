@@ -27,6 +27,7 @@ struct LogitBias {
 // Defaults: those of `quire run`.
 struct SamplingParams {
   static constexpr size_t kMaxLogitBiases = 1024;
+  static constexpr size_t kMaxStopTokens = 1024;
   static constexpr size_t kMaxStopStrings = 16;
   static constexpr size_t kMaxStopStringBytes = 256;
   static constexpr int32_t kMaxTopLogprobs = 20;
@@ -48,7 +49,7 @@ struct SamplingParams {
   // The end of the answer.
   uint32_t min_tokens = 0;  // no end-of-generation token, stop token or stop string before
   bool ignore_eos = false;  // end-of-generation tokens end nothing (stop tokens still do)
-  std::vector<TokenId> stop_tokens = {};
+  std::vector<TokenId> stop_tokens = {};       // at most 1024
   std::vector<std::string> stop_strings = {};  // at most 16, each 1 to 256 bytes of UTF-8
   bool include_stop_string = false;            // leave the stop string in the text
 

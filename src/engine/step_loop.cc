@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/check.h"
@@ -45,22 +44,18 @@ void StepLoop::Add(Request request, std::shared_ptr<Answer> answer, uint32_t mos
   shared->most_tokens = most_tokens;
   shared->num_unfinished = shared->request.num_choices;
   shared->ns = cache().private_namespace();
-  Status status = OkStatus();
-  if (shared->request.uses_prefixes) {
-    auto ns = cache().Namespace({.tenant = shared->request.tenant,
-                                 .salt = shared->request.salt,
-                                 .identity = runner_->identity()});
-    if (ns.ok())
-      shared->ns = ns.value();
-    else
-      status = ns.status();
-  }
+  // Also of requests that share nothing: their tenant is served in its turn like others.
+  const auto ns = cache().Namespace({.tenant = shared->request.tenant,
+                                     .salt = shared->request.salt,
+                                     .identity = runner_->identity()});
+  const Status status = ns.ok() ? OkStatus() : ns.status();
+  shared->tenant = cache().tenant_of(ns.ok() ? ns.value() : shared->ns);
+  if (ns.ok() && shared->request.uses_prefixes) shared->ns = ns.value();
   shared->ns_hold = cache().Hold(shared->ns);
   auto live = std::make_unique<Live>(MakeLive(std::move(shared), 0));
   live->is_forking = live->shared->request.num_choices > 1;
   live->scheduled.arrival = next_arrival_++;
   live->scheduled.waiting_since = step_;
-  counts_.prompt_tokens += live->tokens.size();
   ledger_.Arrive(live->scheduled.tenant);
   if (!status.ok()) End(*live, FinishReason::kError, status, /*keeps_pages=*/false);
   sequences_.push_back(std::move(live));
@@ -83,7 +78,7 @@ StepLoop::Live StepLoop::MakeLive(std::shared_ptr<SharedRequest> shared, uint32_
   live.scheduled.ns = shared->ns;
   live.scheduled.is_private = !request.uses_prefixes;
   live.scheduled.most_matched = MostMatched(*shared);
-  live.scheduled.tenant = runner_->cache().tenant_of(shared->ns);
+  live.scheduled.tenant = shared->tenant;
   live.scheduled.most_tokens =
       static_cast<uint32_t>(request.prompt.size()) + std::max(shared->most_tokens, 1u) - 1;
   live.shared = std::move(shared);
@@ -110,9 +105,13 @@ bool StepLoop::Step() {
   const StepDecision& decision = scheduler_.Schedule(
       {.sequences = scheduled_, .tenants = ledger_.services(), .cache = &cache(), .step = step_},
       limits_);
+  num_deferred_ = static_cast<uint32_t>(decision.deferred.size());
   Apply(decision);
   ReserveParts(decision);
-  if (!rows_.empty()) RunRows();
+  if (!rows_.empty()) {
+    RunRows();
+    counts_.step_seconds.Add(SecondsSince(begin));
+  }
   const bool did_something = WatchForStalls(decision);
   TellNews();
   RemoveEnded();
@@ -130,7 +129,21 @@ void StepLoop::TakeAborts() {
 
 void StepLoop::FollowOthers() {
   for (const auto& live : sequences_)
-    if (live->num_to_compute() > 1) live->pages->Follow(live->matched_tokens());
+    if (live->num_to_compute() > 1) {
+      live->pages->Follow(live->matched_tokens());
+      CountCached(*live);
+    }
+}
+
+// What it has of the prompt's tokens without ever having computed them.
+void StepLoop::CountCached(Live& live) {
+  Answer& answer = *live.shared->answer;
+  if (answer.phase() > AnswerPhase::kPrefill) return;
+  const uint32_t position = live.pages->next_position();
+  answer.SetPromptComputed(position);
+  if (position <= live.num_reached) return;
+  answer.mutable_prompt().num_cached += position - live.num_reached;
+  live.num_reached = position;
 }
 
 void StepLoop::Apply(const StepDecision& decision) {
@@ -167,19 +180,18 @@ void StepLoop::Admit(Live& live, bool takes_match) {
   else
     live.pages.emplace(cache().NewSequence(live.shared->ns, live.matched_tokens(), reserved, &match,
                                            /*counts=*/!live.was_admitted));
+  const bool is_first = !std::exchange(live.was_admitted, true);
   Answer& answer = *live.shared->answer;
   if (answer.phase() <= AnswerPhase::kPrefill)
     answer.SetPromptComputed(live.pages->next_position());
-  if (live.was_admitted) return;
-  live.was_admitted = true;
+  CountCached(live);
+  if (!is_first) return;
   LeaveQueue(*live.shared);
-  answer.SetPhase(AnswerPhase::kPrefill);
   PromptReport& report = answer.mutable_prompt();
-  report.num_cached = live.pages->next_position();
   report.match_stop = match.stop;
   report.num_shared = match.num_shared;
   report.queue_seconds = answer.SecondsSinceSubmit();
-  counts_.cached_prompt_tokens += report.num_cached;
+  answer.SetPhase(AnswerPhase::kPrefill);  // the report so far can be read now
 }
 
 // Sequences that wait and are never served would be a bug of the scheduler, unless pins hold the
@@ -211,6 +223,11 @@ void StepLoop::Tick() {
   cache().pool().ReleaseIdle(last_tick_s_, runner_->options().kv_idle_s);
 }
 
+void StepLoop::SetTenantShare(const std::string& tenant, double share) {
+  cache().SetTenantShare(tenant, share);
+  if (const auto id = cache().FindTenant(tenant)) ledger_.SetShare(*id, share);
+}
+
 void StepLoop::AbortAll() {
   for (const auto& live : sequences_)
     if (!live->has_ended) End(*live, FinishReason::kCancelled, OkStatus(), /*keeps_pages=*/false);
@@ -224,41 +241,6 @@ void StepLoop::PreemptAll() {
       Preempt(*live);
       --live->scheduled.num_preemptions;  // the scheduler's own stay bounded
     }
-}
-
-EngineStats StepLoop::stats() const {
-  EngineStats stats = counts_;
-  const KvCache& cache = runner_->cache();
-  const PagePool& pool = cache.pool();
-  std::map<PageId, uint32_t> slots;  // of the pages of the first group, each counted once
-  for (const auto& live : sequences_) {
-    ++(live->pages.has_value() ? stats.num_running : stats.num_waiting);
-    if (!live->pages.has_value()) continue;
-    const PageTable& table = live->pages->table(0);
-    const uint32_t page_size = cache.shape().page_size, length = live->pages->length();
-    for (uint32_t page = table.first_page(); page < table.num_pages(); ++page) {
-      const PageRef& form = table.sealed(page) ? table.sealed(page) : table.open(page);
-      uint32_t& used = slots[form.id() * 2 + (table.sealed(page) ? 1 : 0)];
-      used = std::max(used, std::min(page_size, length - page * page_size));
-    }
-  }
-  for (const auto& [page, used] : slots) stats.used_slots += used;
-  stats.held_slots = slots.size() * cache.shape().page_size;
-  stats.kv_budget_bytes = pool.budget_bytes();
-  stats.kv_held_bytes = pool.held_bytes();
-  stats.kv_cached_bytes = pool.cached_bytes();
-  stats.kv_pinned_bytes = pool.pinned_bytes();
-  stats.kv_free_bytes = pool.free_bytes();
-  stats.kv_committed_bytes = pool.committed_bytes();
-  stats.kv_slack_bytes = pool.slack_bytes();
-  stats.num_chunks_read = runner_->num_chunks_read();
-  stats.num_kv_saturated = runner_->num_kv_saturated();
-  stats.matches = cache.match_counts();
-  if (queue_ != nullptr) {
-    stats.num_refused_for_requests = queue_->num_refused_for_requests();
-    stats.num_refused_for_tokens = queue_->num_refused_for_tokens();
-  }
-  return stats;
 }
 
 }  // namespace quire

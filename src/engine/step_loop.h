@@ -15,13 +15,16 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "engine/answer.h"
+#include "engine/histogram.h"
 #include "engine/model_runner.h"
 #include "engine/queue_limit.h"
 #include "engine/request.h"
+#include "engine/request_info.h"
 #include "engine/sampler.h"
 #include "engine/stop_text.h"
 #include "schedule/chunk_controller.h"
@@ -33,14 +36,18 @@ namespace quire {
 
 struct EngineStats {
   // Now.
-  uint32_t num_running = 0, num_waiting = 0;
+  uint32_t num_running = 0, num_waiting = 0;  // sequences
+  uint32_t num_deferred = 0;  // of num_waiting: until others have computed a page that they need
+                              // too; the rest waits for room
   uint64_t kv_budget_bytes = 0, kv_held_bytes = 0, kv_cached_bytes = 0, kv_pinned_bytes = 0;
   uint64_t kv_free_bytes = 0, kv_committed_bytes = 0, kv_slack_bytes = 0;
   uint64_t used_slots = 0,
            held_slots = 0;  // of running sequences in the full group; each page once
   // Since the start.
   uint64_t num_steps = 0, num_preemptions = 0;
-  uint64_t prompt_tokens = 0, cached_prompt_tokens = 0, computed_prompt_tokens = 0;
+  // Of prompts that are computed, each once, and what of them needed no computation.
+  uint64_t prompt_tokens = 0, cached_prompt_tokens = 0;
+  uint64_t computed_prompt_tokens = 0;  // also of prompts that are not done, and again when lost
   uint64_t generated_tokens = 0;
   uint64_t num_refused_for_requests = 0, num_refused_for_tokens = 0;  // max_queue, max_queue_tokens
   uint64_t num_finished = 0, num_failed = 0, num_cancelled = 0;
@@ -49,6 +56,8 @@ struct EngineStats {
   MatchCounts matches;
   double schedule_seconds = 0;  // in schedule and cache work, not in the forward pass
   double forward_seconds = 0;
+  Histogram<kStepSecondsBounds> step_seconds;  // of steps that computed something
+  Histogram<kStepTokensBounds> step_tokens;    // rows that were computed
 };
 
 class StepLoop {
@@ -69,10 +78,16 @@ class StepLoop {
   void Tick();
   // Ends everything.
   void AbortAll();
+  // Of cached pages and of steps, against other tenants' shares; > 0; 1 unless set.
+  void SetTenantShare(const std::string& tenant, double share);
   // All running sequences give their pages back and wait; they go on with the same bits. For tests.
   void PreemptAll();
 
   EngineStats stats() const;
+  // Those that wait or run, by the time of their coming (forks of one are one).
+  std::vector<RequestInfo> requests() const;
+  // As Answer::Abort; false: there is no such request.
+  bool Abort(uint64_t id);
   KvCache& cache() { return runner_->cache(); }
   ModelRunner& runner() { return *runner_; }
   // Seconds since the start, as the cache's pins count them.
@@ -85,6 +100,7 @@ class StepLoop {
     uint32_t most_tokens;
     NamespaceId ns = 0;
     NamespaceHold ns_hold = {};  // while it waits and runs, `ns` is of its key
+    TenantId tenant = 0;
     uint32_t num_unfinished = 0;
   };
   // Tokens that a sequence of this request may take from the cache: it needs the logits of all that
@@ -100,6 +116,7 @@ class StepLoop {
     std::optional<StopText> stop_text;
     ScheduledSequence scheduled;
     bool was_admitted = false;
+    uint32_t num_reached = 0;  // of the prompt's tokens, computed or cached at some time
     bool has_ended = false;
     bool is_forking = false;  // computes the prompt for all choices
 
@@ -112,8 +129,10 @@ class StepLoop {
     }
   };
 
+  static RequestInfo InfoOf(const SharedRequest& shared);
   void TakeAborts();
   void FollowOthers();
+  void CountCached(Live& live);
   void Apply(const StepDecision& decision);
   void Admit(Live& live, bool takes_match);
   void Preempt(Live& live);
@@ -152,6 +171,7 @@ class StepLoop {
   uint64_t step_ = 0;
   uint64_t next_arrival_ = 1;
   uint32_t last_tick_s_ = 0;
+  uint32_t num_deferred_ = 0;                                        // in the last step
   std::optional<std::chrono::steady_clock::time_point> idle_since_;  // of steps that did nothing
   EngineStats counts_;
 };

@@ -49,6 +49,9 @@ void StepLoop::Accept(Live& live, const SampledToken& token, std::span<const flo
       return End(live, FinishReason::kStopString, OkStatus(), /*keeps_pages=*/true);
   }
   const auto num_generated = static_cast<uint32_t>(live.tokens.size()) - prompt_len;
+  if (num_generated == runner_->options().fail_after_tokens)
+    return End(live, FinishReason::kError, Internal("a failure that a test asked for"),
+               /*keeps_pages=*/false);
   if (num_generated < live.shared->most_tokens) return;
   const auto& max_tokens = live.shared->request.max_tokens;
   FinishReason reason = FinishReason::kMemoryFull;

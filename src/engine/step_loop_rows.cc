@@ -54,6 +54,7 @@ void StepLoop::RunRows() {
   const double seconds = SecondsSince(begin);
   counts_.forward_seconds += seconds;
   chunks_.Measure(num_rows, seconds * 1000);
+  counts_.step_tokens.Add(num_rows);
   if (!logits.ok()) {  // the machine has no memory for the step's work: none of it is done
     for (Live* live : row_owners_)
       End(*live, FinishReason::kError, logits.status(), /*keeps_pages=*/false);
@@ -82,6 +83,7 @@ void StepLoop::CommitRow(size_t row, Live& live, std::span<const float> logits) 
   const auto prompt_len = static_cast<uint32_t>(live.shared->request.prompt.size());
   if (answer.phase() == AnswerPhase::kPrefill) {
     answer.SetPromptComputed(end);
+    live.num_reached = std::max(live.num_reached, end);
     uint32_t& inserted = answer.mutable_prompt().num_inserted;  // again after an eviction
     inserted = std::min(inserted + live.pages->num_inserted() - inserted_before, prompt_len);
   }
@@ -90,6 +92,10 @@ void StepLoop::CommitRow(size_t row, Live& live, std::span<const float> logits) 
   if (const Status status = ScorePrompt(live, end, logits); !status.ok())
     return End(live, FinishReason::kError, status, /*keeps_pages=*/false);
   if (end < live.tokens.size()) return;
+  if (answer.phase() == AnswerPhase::kPrefill) {
+    counts_.prompt_tokens += prompt_len;
+    counts_.cached_prompt_tokens += answer.prompt().num_cached;
+  }
   if (live.shared->most_tokens == 0)
     return End(live, FinishReason::kMaxTokens, OkStatus(), /*keeps_pages=*/true);
   if (answer.phase() == AnswerPhase::kPrefill) {

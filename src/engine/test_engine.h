@@ -49,13 +49,17 @@ inline std::shared_ptr<Answer> Submit(Engine& engine, Request request) {
   return answer.ok() ? std::move(answer).value() : nullptr;
 }
 
+// Of SmallOptions().
+inline size_t PageBytes() {
+  size_t page_bytes = 0;
+  LoadSmall()->Ask([&](StepLoop& loop) { page_bytes = loop.cache().pool().stride(OpenClass(0)); });
+  return page_bytes;
+}
+
 // With a KV memory of so many pages.
 inline std::unique_ptr<Engine> LoadWithPages(size_t num_pages) {
   EngineOptions options = SmallOptions();
-  size_t page_bytes = 0;
-  LoadSmall(options)->Ask(
-      [&](StepLoop& loop) { page_bytes = loop.cache().pool().stride(OpenClass(0)); });
-  options.kv_memory_bytes = num_pages * page_bytes;
+  options.kv_memory_bytes = num_pages * PageBytes();
   return LoadSmall(options);
 }
 

@@ -12,10 +12,11 @@
 namespace quire {
 
 struct Loop {
-  explicit Loop(EngineOptions options = {}) {
+  // A KV memory of 16 MiB, or of so many pages.
+  explicit Loop(EngineOptions options = {}, size_t num_pages = 0) {
     options.num_threads = 1;
     options.page_size = 16;
-    options.kv_memory_bytes = uint64_t{16} << 20;
+    options.kv_memory_bytes = num_pages > 0 ? num_pages * PageBytes() : uint64_t{16} << 20;
     options.fill_with_nan = true;
     auto loaded = ModelRunner::Load(TestData("models/llama-gqa.gguf"), options, {});
     QUIRE_CHECK(loaded.ok());

@@ -97,12 +97,12 @@ TEST_F(GgufFileTest, ThreadsMayReadAtOnce) {
 TEST_F(GgufFileTest, PathsThatAreNoModelsAreExplained) {
   Status status = OpenStatus(Path("absent.gguf"));
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
-  EXPECT_EQ(ExitCode(status.code()), 2);
+  EXPECT_EQ(ExitCode(status.code()), 3);
   EXPECT_EQ(status.message(), Path("absent.gguf") + ": no such file");
   EXPECT_EQ(OpenStatus("").code(), StatusCode::kNotFound);
 
   status = OpenStatus(folder_);
-  EXPECT_EQ(ExitCode(status.code()), 2);
+  EXPECT_EQ(ExitCode(status.code()), 3);
   EXPECT_THAT(status.message(), HasSubstr("is a directory"));
 
   ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);

@@ -99,8 +99,10 @@ class Admitter {
     item.has_turn = index == turn_;
     for (const uint32_t prompt : draft_.prompts)
       if (const Item& leader = draft_.items[prompt];
-          StepDraft::ComputesBefore(leader, item) && ComputesSamePage(cache_, leader, item))
+          StepDraft::ComputesBefore(leader, item) && ComputesSamePage(cache_, leader, item)) {
+        draft_.decision.deferred.push_back(index);
         return true;  // it starts when it can take over what the leader computes
+      }
     const size_t needed = NeededBytes(item);
     if (HasSlot() && promised_ + needed + KeptBytes(waiting) <= draft_.bytes_left) {
       promised_ += needed;

@@ -131,6 +131,8 @@ struct StepDecision {
   std::vector<uint32_t> preempted;  // running ones that give their pages back
   std::vector<Admission> admitted;  // waiting ones that start now; each has a part
   std::vector<StepPart> parts;      // decodes first
+  // Waiting ones that would start, but that another computes their next page. Of those looked at.
+  std::vector<uint32_t> deferred;
   bool operator==(const StepDecision&) const = default;
 };
 

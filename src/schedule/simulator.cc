@@ -102,6 +102,7 @@ uint64_t Simulator::Add(const SimulatedRequest& request) {
                      .ns = namespaces_[request.tenant],
                      .is_private = request.is_private,
                      .most_tokens = length + live->request.most_answer - 1,
+                     .most_matched = request.most_matched,
                      .waiting_since = step_ + 1};
   records_.push_back({.arrival_step = step_ + 1});
   tenants_.Arrive(live->request.tenant);
@@ -126,6 +127,7 @@ SimulatedRequest Simulator::RandomRequest() {
   request.most_answer = request.num_answer + Random(options_.most_answer);
   request.tenant = Random(options_.num_tenants);
   request.is_private = Random(16) == 0;
+  if (Random(8) == 0) request.most_matched = Random(2 * options_.page_size);
   request.priority = Random(4) == 0 ? static_cast<int32_t>(Random(3)) - 1 : 0;
   return request;
 }
@@ -165,10 +167,10 @@ uint64_t Simulator::Fork(uint64_t id) {
 void Simulator::FillState() {
   sequences_.clear();
   for (const auto& live : live_) {
-    if (live->pages && live->tokens.size() - live->pages->next_position() > 1)
-      live->pages->Follow(live->tokens);
-    ScheduledSequence scheduled = live->scheduled;
+    ScheduledSequence& scheduled = live->scheduled;
     scheduled.tokens = live->tokens;
+    if (live->pages && live->tokens.size() - live->pages->next_position() > 1)
+      live->pages->Follow(scheduled.matched_tokens());
     scheduled.pages = live->pages ? &*live->pages : nullptr;
     sequences_.push_back(scheduled);
   }
@@ -224,14 +226,15 @@ Status Simulator::Apply() {
     Live& live = *live_[admission.index];
     const uint32_t most = live.scheduled.most_tokens;
     PrefixMatch match;
-    const StartNeed need = admission.takes_match
-                               ? NeedWithMatch(*cache_, live.scheduled.ns, live.tokens)
-                               : NeedWithoutMatch(*cache_, live.scheduled.ns);
+    const StartNeed need = admission.takes_match ? NeedWithMatch(*cache_, live.scheduled.ns,
+                                                                 live.scheduled.matched_tokens())
+                                                 : NeedWithoutMatch(*cache_, live.scheduled.ns);
     const size_t held = cache_->pool().held_bytes();
     if (live.request.is_private)
       live.pages = cache_->NewPrivateSequence(most);
     else if (admission.takes_match)
-      live.pages = cache_->NewSequence(live.scheduled.ns, live.tokens, most, &match);
+      live.pages =
+          cache_->NewSequence(live.scheduled.ns, live.scheduled.matched_tokens(), most, &match);
     else
       live.pages = cache_->NewSequence(live.scheduled.ns, most);
     if (cache_->pool().held_bytes() - held != need.match_bytes ||

@@ -50,6 +50,7 @@ struct SimulatedRequest {
   TenantId tenant = 0;
   int32_t priority = 0;
   bool is_private = false;
+  uint32_t most_matched = UINT32_MAX;
 };
 
 class Simulator {

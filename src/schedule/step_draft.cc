@@ -15,6 +15,7 @@ void StepDraft::Begin(const ScheduleState& state, const ScheduleLimits& limits) 
   decision.preempted.clear();
   decision.admitted.clear();
   decision.parts.clear();
+  decision.deferred.clear();
   tokens_left = limits.token_budget;
   bytes_left = state.cache->available_bytes();
   for (uint32_t i = 0; i < state.sequences.size(); ++i) {

@@ -148,9 +148,9 @@ std::optional<HttpResponse> Access::Refuse(const HttpRequest& head) const {
     }
   }
   if (head.method == "OPTIONS" && head.Field("access-control-request-method").has_value()) {
+    const auto origin = head.Field("origin");  // of no page we know: as any other request
+    if (!origin.has_value() || !IsAllowedOrigin(*origin)) return std::nullopt;
     HttpResponse response{.status = 204, .content_type = ""};
-    AddCorsFields(head, &response.fields);
-    if (response.fields.empty()) return std::nullopt;  // no page's business: as any other request
     response.fields.emplace_back("access-control-allow-methods", "GET, POST, PATCH, DELETE");
     if (const auto names = head.Field("access-control-request-headers");
         names.has_value() && AreFieldNames(*names))
@@ -211,6 +211,10 @@ ApiResult<Client> Access::Identify(const HttpRequest& head) const {
 
 std::vector<std::string> Access::Warnings() const {
   std::vector<std::string> warnings;
+  if (options_.keys_are_visible)
+    warnings.emplace_back(
+        "other users of this machine see the key of --api-key in the process list: use "
+        "QUIRE_API_KEY or --api-key-file");
   if (!has_keys() && !is_loopback_)
     warnings.emplace_back("no key is needed, and others can reach this server (--no-auth)");
   if (std::find(options_.cors_origins.begin(), options_.cors_origins.end(), "*") !=

@@ -32,6 +32,7 @@ namespace quire {
 struct AccessOptions {
   std::string key_file = {};           // mode 0600
   std::vector<std::string> keys = {};  // as they are: tenant "default", all rights
+  bool keys_are_visible = false;       // they stood on the command line: a warning
   bool no_auth = false;                // no key needed, on any address; refused together with keys
   bool open_metrics = false;           // /metrics without a key on any address
   // Names in the Host field besides localhost and the bound address; "*": any. Checked on loopback,
@@ -50,7 +51,8 @@ class Access {
   static bool IsLoopback(const HttpOptions& http);
 
   // What the head alone decides, in this order: a foreign Host (403 host_not_allowed, SEC-06), the
-  // preflight of an allowed origin (204). Unset: go on with Identify.
+  // preflight of an allowed origin (204, without the fields of AddCorsFields). Unset: go on with
+  // Identify.
   std::optional<HttpResponse> Refuse(const HttpRequest& head) const;
 
   // The client, or 401. Paths that need no key give a client without rights when there is none or a
@@ -58,7 +60,7 @@ class Access {
   // none elsewhere.
   ApiResult<Client> Identify(const HttpRequest& head) const;
 
-  // Adds the CORS fields to an answer to this request, if its origin is allowed.
+  // Adds the CORS fields to the answer to this request, whatever it is, if its origin is allowed.
   void AddCorsFields(const HttpRequest& head, HttpFields* fields) const;
 
   // Reads the key file again (SIGHUP). An error changes nothing.
@@ -68,7 +70,8 @@ class Access {
   size_t num_keys() const { return keys_.size(); }
   // Each tenant once, "default" too if a key or the lack of keys gives it.
   const std::vector<TenantRule>& tenants() const { return tenants_; }
-  // What the start banner should warn of: an open address, pages of any origin. One a line.
+  // What the start banner should warn of: keys that ps shows, an open address, pages of any origin.
+  // One a line.
   std::vector<std::string> Warnings() const;
 
  private:

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
 #include "server/api/call_reader.h"
+#include "server/api/openapi.h"
+#include "server/banner.h"
 
 namespace quire {
 namespace {
@@ -23,6 +26,12 @@ bool IsJson(const HttpRequest& head) {
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   while (!lower.empty() && lower.back() == ' ') lower.pop_back();
   return lower == "application/json";
+}
+
+std::map<std::string, uint64_t> RetainedLimits(const std::vector<TenantRule>& rules) {
+  std::map<std::string, uint64_t> limits;
+  for (const TenantRule& rule : rules) limits[rule.tenant] = rule.quota.retained_bytes;
+  return limits;
 }
 
 }  // namespace
@@ -43,19 +52,15 @@ ApiServer::ApiServer(ServeOptions options, Access access)
 
 ApiServer::~ApiServer() {
   drains_.store(true);
-  if (is_loaded_.load()) http_->Post([this] { loaded_->calls->CutAll(Draining()); });
+  if (is_loaded_.load()) CutAll();
   http_->Stop(kLastWrites);
   helper_.reset();  // its last jobs may post to http_, which runs nothing any more
-  if (loaded_ != nullptr) loaded_->calls.reset();
   loaded_.reset();  // the engine's last news may ring http_
 }
 
 Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) {
   auto loaded = std::make_unique<Loaded>();
-  EngineOptions engine_options = options_.engine;
-  engine_options.max_queue = options_.max_queue;
-  engine_options.max_queue_tokens = options_.max_queue_tokens;
-  QUIRE_ASSIGN_OR_RETURN(loaded->engine, Engine::Load(options_.model_path, engine_options,
+  QUIRE_ASSIGN_OR_RETURN(loaded->engine, Engine::Load(options_.model_path, options_.engine,
                                                       [&](uint64_t done, uint64_t total) {
                                                         load_state_.SetBytes(done, total);
                                                         if (progress) progress(done, total);
@@ -72,25 +77,41 @@ Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) 
                                         .request_timeout = options_.request_timeout};
   loaded->calls = std::make_unique<LiveCalls>(
       call_options, &loaded->card->served(), loaded->engine.get(), http_.get(), helper_.get(),
-      [this](const CallSummary& summary) { OnCallEnded(summary); });
-  loaded->engine->Ask([&](StepLoop& loop) {
-    for (const TenantRule& rule : access_.tenants())
-      loop.cache().SetTenantShare(rule.tenant, rule.quota.share);
-  });
+      &limits_, [this](const CallSummary& summary) { OnCallEnded(summary); });
+  loaded->admin =
+      std::make_unique<Admin>(loaded->engine.get(), &loaded->card->served(), loaded->metrics.get());
+  loaded->admin_calls = std::make_unique<AdminCalls>(loaded->admin.get(), http_.get(),
+                                                     helper_.get(), options_.sse_keep_alive);
+  ApplyTenantRules(*loaded, access_.tenants());
   loaded_ = std::move(loaded);
   // The HTTP thread looks at loaded_ only after it has seen this.
   is_loaded_.store(true, std::memory_order_release);
   return OkStatus();
 }
 
+void ApiServer::ApplyTenantRules(Loaded& loaded, const std::vector<TenantRule>& rules) {
+  loaded.admin->prefixes().SetRetainedLimits(RetainedLimits(rules));
+  loaded.engine->Ask([&](StepLoop& loop) {
+    for (const TenantRule& rule : rules) loop.SetTenantShare(rule.tenant, rule.quota.share);
+  });
+}
+
+void ApiServer::CutAll() {
+  http_->Post([this] {
+    loaded_->calls->CutAll(Draining());
+    loaded_->admin_calls->CutAll(Draining());
+  });
+}
+
 bool ApiServer::Drain() {
   drains_.store(true);
   bool was_cut = false;
   if (is_loaded_.load()) {
+    http_->Post([this] { loaded_->admin_calls->CutAll(Draining()); });
     const auto end = std::chrono::steady_clock::now() + options_.drain;
     while (num_calls_.load() > 0) {
       if (cuts_now_.load() || std::chrono::steady_clock::now() > end) {
-        http_->Post([this] { loaded_->calls->CutAll(Draining()); });
+        CutAll();
         was_cut = true;
         break;
       }
@@ -102,9 +123,27 @@ bool ApiServer::Drain() {
 }
 
 std::string ApiServer::Banner() {
-  std::string text;
-  for (const std::string& warning : access_.Warnings()) text += "warning: " + warning + "\n";
-  return text + fmt::format("serving http://{}\n", http_->address());
+  KvReport report;
+  Engine& engine = *loaded_->engine;
+  engine.Ask([&](StepLoop& loop) { report = ReadKvReport(engine, loop, loop.stats()); });
+  log_.KvCacheSize(report.plan.num_tokens, report.plan.context_len);
+  const std::string scheme = options_.http.certificate_file.empty() ? "http://" : "https://";
+  const ServedModel& model = loaded_->card->served();
+  return quire::Banner(
+      {.version = kQuireVersion,
+       .model_name = model.names.front(),
+       .architecture = loaded_->card->architecture(),
+       .file_type = loaded_->card->file_type(),
+       .trained_context_len = model.trained_context_len,
+       .weight_bytes = engine.weight_bytes(),
+       .instruction_set = std::string(InstructionSetName(engine.options().instruction_set)),
+       .num_threads = engine.options().num_threads,
+       .address =
+           options_.http.unix_path.empty() ? scheme + http_->address() : options_.http.unix_path,
+       .num_keys = access_.num_keys(),
+       .num_tenants = access_.tenants().size(),
+       .warnings = access_.Warnings()},
+      report);
 }
 
 void ApiServer::ReloadKeys() {
@@ -112,6 +151,8 @@ void ApiServer::ReloadKeys() {
     const Status status = access_.Reload();
     if (!status.ok()) return log_.Message(LogLevel::kError, "keys: " + status.message());
     limits_.SetRules(access_.tenants());
+    if (is_loaded_.load())
+      helper_->Post([this, rules = access_.tenants()] { ApplyTenantRules(*loaded_, rules); });
     log_.Message(LogLevel::kInfo, fmt::format("keys: read again, {} keys", access_.num_keys()));
   });
 }
@@ -124,6 +165,10 @@ std::optional<HttpResponse> ApiServer::OnHead(const HttpRequest& head) {
   if (!match.ok()) return ErrorResponse(match.error());
   if (const auto error = RefuseRoute(*match.value().route, head)) return ErrorResponse(*error);
   return std::nullopt;
+}
+
+void ApiServer::AddFields(const HttpRequest& request, HttpFields* fields) {
+  access_.AddCorsFields(request, fields);
 }
 
 std::optional<ApiError> ApiServer::RefuseRoute(const Route& route, const HttpRequest& head) const {
@@ -154,6 +199,8 @@ void ApiServer::OnRequest(HttpRequest request, HttpReply reply) {
     default:
       break;
   }
+  if (AdminCalls::Takes(route.id))
+    return StartAdminCall(match.value(), std::move(request), client.value(), std::move(reply));
   auto shared = std::make_shared<HttpRequest>(std::move(request));
   helper_->Post([this, shared, match = match.value(), client = client.value(), reply]() mutable {
     const ApiResult<std::string> answer = AnswerOnHelper(match, *shared, client);
@@ -174,8 +221,23 @@ void ApiServer::StartCall(const Route& route, HttpRequest request, const Client&
     return reply.Send(ErrorResponse(slot.error()));
   }
   num_calls_.fetch_add(1);
+  loaded_->admin->NoteStart(request.id, client.tenant, route.pattern);
   loaded_->calls->Start(route, std::move(request), client, std::move(slot.value()),
                         std::move(reply));
+}
+
+void ApiServer::StartAdminCall(const RouteMatch& match, HttpRequest request, const Client& client,
+                               HttpReply reply) {
+  TenantSlot slot;
+  if (match.route->id == RouteId::kAddPrefix) {
+    ApiResult<TenantSlot> entered = limits_.Enter(client.tenant, TenantLimits::Clock::now());
+    if (!entered.ok()) {
+      loaded_->metrics->CountRejection(entered.error().code);
+      return reply.Send(ErrorResponse(entered.error()));
+    }
+    slot = std::move(entered.value());
+  }
+  loaded_->admin_calls->Start(match, std::move(request), client, std::move(slot), std::move(reply));
 }
 
 HttpResponse ApiServer::AnswerHealth(RouteId id) const {
@@ -223,6 +285,8 @@ ApiResult<std::string> ApiServer::AnswerOnHelper(const RouteMatch& match,
       return AnswerModels(model);
     case RouteId::kModel:
       return AnswerModel(match.argument, model);
+    case RouteId::kOpenApi:
+      return OpenApiDocument(model);
     case RouteId::kTokenize:
       return AnswerTokenize(request.body, model);
     case RouteId::kDetokenize:
@@ -258,12 +322,15 @@ HttpResponse ApiServer::OnRefusal(int status, std::string_view code, std::string
 }
 
 void ApiServer::OnRing() {
-  if (is_loaded_.load(std::memory_order_acquire)) loaded_->calls->OnRing();
+  if (!is_loaded_.load(std::memory_order_acquire)) return;
+  loaded_->calls->OnRing();
+  loaded_->admin_calls->OnRing();
 }
 
 void ApiServer::OnTick() {
   if (!is_loaded_.load(std::memory_order_acquire)) return;
   loaded_->calls->OnTick();
+  loaded_->admin_calls->OnTick();
   loaded_->metrics->SetStalledStreams(static_cast<uint32_t>(loaded_->calls->num_stalled()));
   if (num_ticks_++ % kTicksPerSecond == 0) TickLog();
 }
@@ -313,6 +380,7 @@ void ApiServer::OnAnswered(const HttpRequest& request, int status, double second
 void ApiServer::OnCallEnded(const CallSummary& summary) {
   num_calls_.fetch_sub(1);
   loaded_->metrics->ObserveCall(summary);
+  loaded_->admin->NoteEnd(summary);
   RequestRecord record = {.id = summary.request_id,
                           .tenant = summary.tenant,
                           .key_name = summary.key_name,

@@ -12,9 +12,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "server/access.h"
+#include "server/admin.h"
+#include "server/admin_calls.h"
 #include "server/helper_thread.h"
 #include "server/http/http_server.h"
 #include "server/live_calls.h"
@@ -58,6 +61,7 @@ class ApiServer final : public HttpHandler {
   // HttpHandler.
   std::optional<HttpResponse> OnHead(const HttpRequest& head) override;
   void OnRequest(HttpRequest request, HttpReply reply) override;
+  void AddFields(const HttpRequest& request, HttpFields* fields) override;
   HttpResponse OnRefusal(int status, std::string_view code, std::string_view message) override;
   void OnRing() override;
   void OnTick() override;
@@ -70,12 +74,20 @@ class ApiServer final : public HttpHandler {
     std::unique_ptr<ModelCard> card;
     std::unique_ptr<Metrics> metrics;
     std::unique_ptr<LiveCalls> calls;
+    std::unique_ptr<Admin> admin;
+    std::unique_ptr<AdminCalls> admin_calls;
   };
 
   ApiServer(ServeOptions options, Access access);
+  // What the keys' tenants may keep and get.
+  static void ApplyTenantRules(Loaded& loaded, const std::vector<TenantRule>& rules);
+  // Ends what is under way. Any thread.
+  void CutAll();
   std::optional<ApiError> RefuseRoute(const Route& route, const HttpRequest& head) const;
   HttpResponse AnswerHealth(RouteId id) const;
   void StartCall(const Route& route, HttpRequest request, const Client& client, HttpReply reply);
+  void StartAdminCall(const RouteMatch& match, HttpRequest request, const Client& client,
+                      HttpReply reply);
   // What reads a body or asks the engine, on the helper thread.
   ApiResult<std::string> AnswerOnHelper(const RouteMatch& match, const HttpRequest& request,
                                         const Client& client);

@@ -36,8 +36,9 @@ void AddQueue(Writer& w, const EngineStats& stats) {
   constexpr char kByReasonHelp[] =
       "Those that wait: for pages or a place (capacity), or for one that computes the same prefix "
       "(deferred).";
-  w.to.AddGauge(kByReason, kByReasonHelp, w.Vllm({{"reason", "capacity"}}), stats.num_waiting);
-  w.to.AddGauge(kByReason, kByReasonHelp, w.Vllm({{"reason", "deferred"}}), 0);
+  w.to.AddGauge(kByReason, kByReasonHelp, w.Vllm({{"reason", "capacity"}}),
+                stats.num_waiting - stats.num_deferred);
+  w.to.AddGauge(kByReason, kByReasonHelp, w.Vllm({{"reason", "deferred"}}), stats.num_deferred);
   constexpr char kRefused[] = "vllm:admission_rejections_total";
   const auto refused = [&](const char* reason, uint64_t count) {
     w.to.AddCounter(kRefused, "Requests refused because the queue was full.",
@@ -101,6 +102,8 @@ void AddTokens(Writer& w, const EngineStats& stats) {
   for (const char* source : {"device", "host", "disk", "p2p", "external_unspecified"})
     w.Counter(kByTier, "Cached prompt tokens by tier.", "source", source,
               source == std::string_view("device") ? cached : 0);
+  w.to.AddHistogram("vllm:iteration_tokens_total", "Tokens that a step computed.", w.Vllm(),
+                    stats.step_tokens.bounds(), stats.step_tokens.counts, stats.step_tokens.sum);
   w.Counter("vllm:num_preemptions_total", "Times that a sequence gave its pages back to wait.",
             stats.num_preemptions);
 }
@@ -127,7 +130,7 @@ void AddKvBytes(MetricFamilies& to, const KvReport& report) {
   });
   for (const KvGroupReport& group : report.groups)
     to.AddGauge("quire_kv_pages", "", {{"state", "free"}, {"group", group.name}},
-                static_cast<double>(report.free_bytes / group.page_bytes));
+                static_cast<double>(group.free_pages));
   to.AddGauge("quire_kv_budget_bytes", "What the states sum up to.", {},
               static_cast<double>(report.plan.budget_bytes));
   constexpr char kCommittedHelp[] = "Memory behind pages, in whole extents of 2 MiB.";
@@ -143,14 +146,26 @@ void AddKvBytes(MetricFamilies& to, const KvReport& report) {
   to.AddGauge("quire_kv_slots", kSlotsHelp, {{"state", "used"}},
               static_cast<double>(report.used_slots));
   for (const KvTenantReport& tenant : report.tenants)
-    to.AddGauge("quire_tenant_kv_bytes", "Bytes of pages that a tenant's prefixes keep.",
-                {{"tenant", tenant.name}}, static_cast<double>(tenant.bytes));
+    to.AddGauge("quire_tenant_kv_bytes",
+                "Bytes of the pages that a tenant has, held or left in the cache.",
+                {{"tenant", tenant.name}}, static_cast<double>(tenant.sum()));
   to.AddGauge("quire_tier_bytes", "KV bytes in each tier.", {{"tier", "device"}},
               static_cast<double>(report.plan.budget_bytes - report.free_bytes));
   to.AddGauge("quire_tier_state", "0 up, 1 degraded, 2 down.", {{"tier", "device"}}, 0);
 }
 
-void AddOurs(const MetricsOptions& options, const EngineStats& stats, MetricFamilies& to) {
+void AddOurs(const MetricsOptions& options, const EngineStats& stats, const KvReport& report,
+             MetricFamilies& to) {
+  to.AddHistogram("quire_step_seconds", "Time of steps that computed something.", {},
+                  stats.step_seconds.bounds(), stats.step_seconds.counts, stats.step_seconds.sum);
+  for (const KvGroupReport& group : report.groups)
+    for (uint32_t reason = 0; reason < kNumEvictReasons; ++reason)
+      to.AddCounter("quire_evicted_pages_total", "Pages that left the prefix tree.",
+                    {{"group", group.name},
+                     {"reason", std::string(EvictReasonName(static_cast<EvictReason>(reason)))}},
+                    static_cast<double>(group.evicted_pages[reason]));
+  to.AddCounter("quire_invariant_failures_total", "Bugs of ours that were seen and survived.", {},
+                static_cast<double>(report.num_failures));
   constexpr MatchStop kStops[] = {MatchStop::kWhole,        MatchStop::kDiverged,
                                   MatchStop::kPageRounding, MatchStop::kEvicted,
                                   MatchStop::kWindow,       MatchStop::kNamespace};
@@ -181,7 +196,7 @@ void AddEngineFamilies(const MetricsOptions& options, const EngineStats& stats,
   AddPrefixCache(writer, stats);
   AddTokens(writer, stats);
   AddKvBytes(*to, report);
-  AddOurs(options, stats, *to);
+  AddOurs(options, stats, report, *to);
 }
 
 }  // namespace quire

@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/message_text.h"
 #include "cache/kv_need.h"
+#include "server/admin_fields.h"
 
 namespace quire {
 namespace {
@@ -23,25 +24,16 @@ uint64_t TokensOfBudget(const KvShape& shape, uint32_t context_len, uint64_t bud
   return budget_bytes * num_pages / request_bytes * shape.page_size;
 }
 
-KvGroupReport ReadGroup(const KvCache& cache, uint32_t group) {
-  const PagePool& pool = cache.pool();
-  KvGroupReport report{.name = GroupName(cache.shape().groups[group].window),
-                       .window = cache.shape().groups[group].window,
-                       .page_bytes = pool.stride(OpenClass(group)),
-                       .sealed_bytes = pool.stride(SealedClass(group))};
-  for (const PageClass c : {OpenClass(group), SealedClass(group)}) {
-    if (!pool.has_class(c)) continue;
-    uint64_t num_pinned = 0;
-    for (PageId id = 0; pool.pinned_bytes() > 0 && id < pool.num_pages(c); ++id)
-      num_pinned += pool.is_pinned(c, id) && pool.num_uses(c, id) == 0 ? 1 : 0;
-    const auto add = [&](KvAmount& amount, uint64_t pages) {
-      amount.pages += pages;
-      amount.bytes += pages * pool.stride(c);
-    };
-    add(report.held, pool.num_held(c));
-    add(report.cached, pool.num_cached(c) - num_pinned);
-    add(report.pinned, num_pinned);
-  }
+KvGroupReport ReadGroup(const GroupReport& from) {
+  KvGroupReport report{.name = GroupName(from.window),
+                       .window = from.window,
+                       .page_bytes = from.open_page_bytes,
+                       .sealed_bytes = from.sealed_page_bytes,
+                       .held = {from.bytes.held, from.pages.held},
+                       .cached = {from.bytes.cached, from.pages.cached},
+                       .pinned = {from.bytes.pinned, from.pages.pinned},
+                       .free_pages = from.free_pages};
+  std::ranges::copy(from.evicted_pages, report.evicted_pages);
   return report;
 }
 
@@ -66,61 +58,93 @@ KvPlan ReadKvPlan(const Engine& engine, const KvShape& shape) {
 }
 
 KvReport ReadKvReport(const Engine& engine, StepLoop& loop, const EngineStats& stats) {
-  const KvCache& cache = loop.cache();
-  KvReport report{.plan = ReadKvPlan(engine, cache.shape()),
-                  .held_bytes = stats.kv_held_bytes,
-                  .cached_bytes = stats.kv_cached_bytes - stats.kv_pinned_bytes,
-                  .pinned_bytes = stats.kv_pinned_bytes,
-                  .free_bytes = stats.kv_free_bytes,
-                  .committed_bytes = stats.kv_committed_bytes,
-                  .slack_bytes = stats.kv_slack_bytes,
+  const CacheReport cache = MakeCacheReport(loop.cache());
+  KvReport report{.plan = ReadKvPlan(engine, loop.cache().shape()),
+                  .held_bytes = cache.bytes.held,
+                  .cached_bytes = cache.bytes.cached,
+                  .pinned_bytes = cache.bytes.pinned,
+                  .free_bytes = cache.free_bytes,
+                  .committed_bytes = cache.committed_page_bytes + cache.committed_slack_bytes,
+                  .slack_bytes = cache.committed_slack_bytes,
                   .used_slots = stats.used_slots,
                   .held_slots = stats.held_slots,
+                  .num_failures = loop.cache().pool().num_failures(),
                   .groups = {},
                   .tenants = {}};
-  for (uint32_t group = 0; group < cache.shape().num_groups(); ++group)
-    report.groups.push_back(ReadGroup(cache, group));
+  for (const GroupReport& group : cache.groups) report.groups.push_back(ReadGroup(group));
+  for (const TenantReport& tenant : cache.tenants) {
+    // The cache's own, of sequences that share with nobody; it is told when it has something.
+    if (tenant.tenant.empty() && tenant.bytes.sum() == 0) continue;
+    report.tenants.push_back({.name = tenant.tenant,
+                              .held_bytes = tenant.bytes.held,
+                              .cached_bytes = tenant.bytes.cached,
+                              .pinned_bytes = tenant.bytes.pinned,
+                              .retained_bytes = tenant.retained_bytes});
+  }
   return report;
 }
 
-std::string KvReportJson(const KvReport& report) {
-  const KvPlan& plan = report.plan;
-  Json json = {{"schema", 1},
-               {"codec", plan.codec},
-               {"page_size", plan.page_size},
-               {"context_len", plan.context_len},
-               {"longest_request_tokens", plan.longest_len},
-               {"pool_pages", plan.num_pages},
-               {"pool_tokens", plan.num_tokens},
-               {"concurrency_at_full_context", plan.concurrency},
-               {"prefix_cache", plan.keeps_prefixes},
-               {"budget_bytes", plan.budget_bytes},
-               {"held_bytes", report.held_bytes},
-               {"cached_bytes", report.cached_bytes},
-               {"pinned_bytes", report.pinned_bytes},
-               {"free_bytes", report.free_bytes},
-               {"committed_bytes", report.committed_bytes},
-               {"slack_bytes", report.slack_bytes},
-               {"used_slots", report.used_slots},
-               {"held_slots", report.held_slots}};
-  json["groups"] = Json::array();
-  for (const KvGroupReport& group : report.groups)
-    json["groups"].push_back({{"name", group.name},
-                              {"window", group.window},
-                              {"page_bytes", group.page_bytes},
-                              {"sealed_page_bytes", group.sealed_bytes},
-                              {"held", AmountJson(group.held)},
-                              {"cached", AmountJson(group.cached)},
-                              {"pinned", AmountJson(group.pinned)}});
-  json["tiers"] = Json::array();
-  json["tiers"].push_back({{"name", "device"},
-                           {"state", "up"},
-                           {"capacity_bytes", plan.budget_bytes},
-                           {"bytes", plan.budget_bytes - report.free_bytes}});
+namespace {
+
+Json PlanJson(const KvPlan& plan) {
+  return {{"schema", 1},
+          {"codec", plan.codec},
+          {"page_size", plan.page_size},
+          {"context_len", plan.context_len},
+          {"longest_request_tokens", plan.longest_len},
+          {"pool_pages", plan.num_pages},
+          {"pool_tokens", plan.num_tokens},
+          {"concurrency_at_full_context", plan.concurrency},
+          {"prefix_cache", plan.keeps_prefixes},
+          {"budget_bytes", plan.budget_bytes}};
+}
+
+Json GroupJson(const KvGroupReport& group) {
+  Json json = {{"name", group.name},
+               {"window", group.window},
+               {"page_bytes", group.page_bytes},
+               {"sealed_page_bytes", group.sealed_bytes},
+               {"held", AmountJson(group.held)},
+               {"cached", AmountJson(group.cached)},
+               {"pinned", AmountJson(group.pinned)},
+               {"free_pages", group.free_pages}};
+  for (uint32_t reason = 0; reason < kNumEvictReasons; ++reason)
+    json["evicted_pages"][std::string(EvictReasonName(static_cast<EvictReason>(reason)))] =
+        group.evicted_pages[reason];
+  return json;
+}
+
+}  // namespace
+
+std::string KvReportJson(const KvReport& report, const std::optional<std::string>& tenant) {
+  Json json = PlanJson(report.plan);
+  if (!tenant.has_value()) {
+    json["held_bytes"] = report.held_bytes;
+    json["cached_bytes"] = report.cached_bytes;
+    json["pinned_bytes"] = report.pinned_bytes;
+    json["free_bytes"] = report.free_bytes;
+    json["committed_bytes"] = report.committed_bytes;
+    json["slack_bytes"] = report.slack_bytes;
+    json["used_slots"] = report.used_slots;
+    json["held_slots"] = report.held_slots;
+    json["groups"] = Json::array();
+    for (const KvGroupReport& group : report.groups) json["groups"].push_back(GroupJson(group));
+    json["tiers"] = Json::array();
+    json["tiers"].push_back({{"name", "device"},
+                             {"state", "up"},
+                             {"capacity_bytes", report.plan.budget_bytes},
+                             {"bytes", report.plan.budget_bytes - report.free_bytes}});
+  }
   json["tenants"] = Json::array();
-  for (const KvTenantReport& tenant : report.tenants)
-    json["tenants"].push_back({{"name", tenant.name}, {"bytes", tenant.bytes}});
-  return json.dump(-1, ' ', true, Json::error_handler_t::replace);
+  for (const KvTenantReport& one : report.tenants)
+    if (!tenant.has_value() || *tenant == one.name)
+      json["tenants"].push_back({{"name", one.name},
+                                 {"bytes", one.sum()},
+                                 {"held_bytes", one.held_bytes},
+                                 {"cached_bytes", one.cached_bytes},
+                                 {"pinned_bytes", one.pinned_bytes},
+                                 {"retained_bytes", one.retained_bytes}});
+  return Dump(json);
 }
 
 }  // namespace quire

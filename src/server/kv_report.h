@@ -12,9 +12,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cache/cache_report.h"
 #include "engine/engine.h"
 
 namespace quire {
@@ -29,16 +31,21 @@ struct KvGroupReport {
   uint64_t page_bytes = 0;    // stride of an open page
   uint64_t sealed_bytes = 0;  // stride of a sealed page; 0: no such form
   KvAmount held = {}, cached = {}, pinned = {};
+  uint64_t free_pages = 0;                        // that the free bytes hold, if all are of it
+  uint64_t evicted_pages[kNumEvictReasons] = {};  // since the start, [EvictReason]
 };
 
+// Of the pages that a tenant's sequences took, and of what they left; tenants share none.
 struct KvTenantReport {
   std::string name;
-  uint64_t bytes = 0;  // of the pages its prefixes keep, in use or not
+  uint64_t held_bytes = 0, cached_bytes = 0, pinned_bytes = 0;
+  uint64_t retained_bytes = 0;  // with a pin, held ones too
+  uint64_t sum() const { return held_bytes + cached_bytes + pinned_bytes; }
 };
 
 // What does not change while the server runs.
 struct KvPlan {
-  std::string codec;
+  std::string codec = {};
   uint32_t page_size = 0;    // tokens
   uint32_t context_len = 0;  // most tokens of a request
   uint32_t longest_len = 0;  // the same, as far as the budget holds it
@@ -54,6 +61,7 @@ struct KvReport {
   uint64_t held_bytes = 0, cached_bytes = 0, pinned_bytes = 0, free_bytes = 0;
   uint64_t committed_bytes = 0, slack_bytes = 0;  // whole extents; the part behind no page
   uint64_t used_slots = 0, held_slots = 0;        // of running sequences, in the full group
+  uint64_t num_failures = 0;                      // PagePool::num_failures
   std::vector<KvGroupReport> groups;
   std::vector<KvTenantReport> tenants;
 };
@@ -62,7 +70,7 @@ KvPlan ReadKvPlan(const Engine& engine, const KvShape& shape);
 // All of one moment.
 KvReport ReadKvReport(const Engine& engine, StepLoop& loop, const EngineStats& stats);
 
-// The body of GET /quire/v1/cache.
-std::string KvReportJson(const KvReport& report);
+// The body of GET /quire/v1/cache; with a tenant only what is its own.
+std::string KvReportJson(const KvReport& report, const std::optional<std::string>& tenant = {});
 
 }  // namespace quire

@@ -78,6 +78,7 @@ void LineWriter::Run() {
 }
 
 bool LineWriter::WriteAll(std::string_view bytes) {
+  if (fd_ < 0) return false;  // poll would wait for ever
   while (!bytes.empty()) {
     pollfd poller{.fd = fd_, .events = POLLOUT, .revents = 0};
     const int ready = poll(&poller, 1, kPollMs);

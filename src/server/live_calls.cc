@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <ctime>
+#include <limits>
+#include <span>
 #include <utility>
 
 #include "server/api/call_reader.h"
@@ -14,6 +16,8 @@ constexpr size_t kMostUnsent = 16 << 10;
 // The text of longer whole answers is made on the helper thread.
 constexpr uint64_t kMostTokensHere = 2048;
 constexpr auto kStalledAfter = std::chrono::seconds(1);
+
+int64_t UnixNow() { return std::time(nullptr); }
 
 std::string JoinedNames(const std::vector<std::string>& names) {
   std::string joined;
@@ -58,7 +62,7 @@ const Status* EarlyFailure(const LiveCall& call) {
 }
 
 // Keeps what the call asks for; until when, in seconds since 1970, if anything is kept.
-std::optional<int64_t> PinMarks(const LiveCall& call, StepLoop& loop) {
+std::optional<int64_t> PinMarks(const LiveCall& call, uint64_t most_bytes, StepLoop& loop) {
   const GenerationCall& asked = call.writer->call();
   KvCache& cache = loop.cache();
   const auto ns = cache.Namespace(
@@ -68,11 +72,11 @@ std::optional<int64_t> PinMarks(const LiveCall& call, StepLoop& loop) {
   for (const RetainMark& mark : asked.retain) {
     for (const auto& prompt : asked.prompts) {
       const size_t num_marked = std::min<size_t>(mark.num_tokens, prompt.size());
-      PinId pin = 0;
-      if (num_marked == 0 || cache.Pin(ns.value(), std::span(prompt).first(num_marked),
-                                       loop.now_s() + mark.ttl_s, &pin) == 0)
-        continue;
-      until = std::max<int64_t>(until.value_or(0), std::time(nullptr) + mark.ttl_s);
+      if (num_marked == 0) continue;
+      const PinResult pin =
+          cache.Pin(ns.value(), std::span(prompt).first(num_marked),
+                    PinOptions{.until_s = loop.now_s() + mark.ttl_s, .most_bytes = most_bytes});
+      if (pin.length > 0) until = std::max<int64_t>(until.value_or(0), UnixNow() + mark.ttl_s);
     }
   }
   return until;
@@ -99,13 +103,14 @@ HttpResponse ErrorResponse(const ApiError& error) {
 }
 
 LiveCalls::LiveCalls(const LiveCallOptions& options, const ServedModel* model, Engine* engine,
-                     HttpServer* server, HelperThread* helper,
+                     HttpServer* server, HelperThread* helper, const TenantLimits* limits,
                      std::function<void(const CallSummary&)> on_end)
     : options_(options),
       model_(model),
       engine_(engine),
       server_(server),
       helper_(helper),
+      limits_(limits),
       on_end_(std::move(on_end)) {}
 
 void LiveCalls::Start(const Route& route, HttpRequest request, Client client, TenantSlot slot,
@@ -231,9 +236,11 @@ bool LiveCalls::HasRetained(const CallPtr& call) {
 
 void LiveCalls::RetainPrompts(const CallPtr& call) {
   call->retain = LiveCall::Retain::kUnderWay;
-  helper_->Post([this, call] {
+  const uint64_t quota = limits_->QuotaOf(call->client.tenant).retained_bytes;
+  const uint64_t most_bytes = quota == 0 ? std::numeric_limits<uint64_t>::max() : quota;
+  helper_->Post([this, call, most_bytes] {
     std::optional<int64_t> until;
-    engine_->Ask([&](StepLoop& loop) { until = PinMarks(*call, loop); });
+    engine_->Ask([&](StepLoop& loop) { until = PinMarks(*call, most_bytes, loop); });
     server_->Post([this, call, until] {
       call->notes.retained_until = until;
       call->retain = LiveCall::Retain::kNothing;

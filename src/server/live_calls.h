@@ -32,7 +32,7 @@ class LiveCalls {
  public:
   // All must outlive it; so must `server` the engine. `on_end` hears of every call once.
   LiveCalls(const LiveCallOptions& options, const ServedModel* model, Engine* engine,
-            HttpServer* server, HelperThread* helper,
+            HttpServer* server, HelperThread* helper, const TenantLimits* limits,
             std::function<void(const CallSummary&)> on_end);
 
   // `slot`: held until the end.
@@ -73,6 +73,7 @@ class LiveCalls {
   Engine* const engine_;
   HttpServer* const server_;
   HelperThread* const helper_;
+  const TenantLimits* const limits_;
   const std::function<void(const CallSummary&)> on_end_;
   std::vector<CallPtr> calls_;
 };

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/message_text.h"
+
 namespace quire {
 namespace {
 
@@ -111,13 +113,6 @@ std::string TextOf(const Json& fields) {
 bool IsProbe(const RequestRecord& record) {
   return record.endpoint.starts_with("/health") || record.endpoint == "/ping" ||
          record.endpoint == "/metrics" || record.endpoint == "/version";
-}
-
-// 76640 as "76,640", as vLLM writes it.
-std::string WithCommas(uint64_t number) {
-  std::string text = fmt::format("{}", number);
-  for (size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
-  return text;
 }
 
 }  // namespace
@@ -238,7 +233,7 @@ void Log::KvCacheSize(uint64_t num_tokens, uint32_t context_len) {
   Message(LogLevel::kInfo,
           fmt::format("CPU KV cache size: {} tokens, Maximum concurrency for {} tokens per "
                       "request: {:.2f}x",
-                      WithCommas(num_tokens), WithCommas(context_len),
+                      GroupDigits(num_tokens), GroupDigits(context_len),
                       context_len == 0 ? 0.0 : static_cast<double>(num_tokens) / context_len));
 }
 

@@ -36,13 +36,13 @@ struct LogOptions {
 
 // What there is to say about one request. Unset: it did not get so far.
 struct RequestRecord {
-  std::string id;
-  std::string tenant;
-  std::string key_name;
-  std::string method;
-  std::string endpoint;  // the path; never the query
-  int status = 200;      // 499: the client left
-  double seconds = 0;    // from the head to the end
+  std::string id = {};
+  std::string tenant = {};
+  std::string key_name = {};
+  std::string method = {};
+  std::string endpoint = {};  // the path; never the query
+  int status = 200;           // 499: the client left
+  double seconds = 0;         // from the head to the end
   std::optional<uint64_t> num_prompt_tokens = {}, num_cached_tokens = {}, num_generated_tokens = {};
   std::optional<double> queue_seconds = {}, ttft_seconds = {}, tpot_seconds = {};
   std::string finish = {};      // "stop", "length", ...

@@ -69,9 +69,9 @@ StatusOr<MetricText> MetricText::Parse(std::string_view text) {
     text.remove_prefix(std::min(line_end + 1, text.size()));
     constexpr std::string_view kType = "# TYPE ";
     if (line.starts_with(kType)) {
-      line.remove_prefix(kType.size());
-      if (const auto name = TakeUntil(&line, ' '); name.has_value())
-        result.types_.emplace(*name, line);
+      std::string_view type = line.substr(kType.size());
+      if (const auto name = TakeUntil(&type, ' '); name.has_value())
+        result.types_.emplace(*name, type);
     }
     if (line.empty() || line.starts_with('#')) continue;
     MetricSample sample;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <mutex>
 #include <utility>
 
 #include "server/engine_metrics.h"
@@ -20,8 +21,8 @@ namespace {
 using prometheus::Counter;
 using prometheus::Family;
 using prometheus::Gauge;
-using prometheus::Histogram;
-using Buckets = Histogram::BucketBoundaries;
+using Samples = prometheus::Histogram;
+using Buckets = Samples::BucketBoundaries;
 using Labels = prometheus::Labels;
 
 const Buckets kFirstTokenBuckets = {.001, .005, .01, .02, .04, .06, .08, .1, .25, .5,  .75,
@@ -65,8 +66,7 @@ struct Metrics::Impl {
   explicit Impl(const MetricsOptions& all_options)
       : options(all_options), vllm{{"model_name", options.model_name}, {"engine", "0"}} {}
 
-  Histogram& AddHistogram(const std::string& name, const std::string& help,
-                          const Buckets& buckets) {
+  Samples& AddHistogram(const std::string& name, const std::string& help, const Buckets& buckets) {
     return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add(vllm, buckets);
   }
   Family<Counter>& AddCounters(const std::string& name, const std::string& help) {
@@ -83,49 +83,48 @@ struct Metrics::Impl {
   prometheus::Registry registry;
   const Buckets counts = CountBuckets(options.context_len);
 
-  Histogram& first_token =
+  Samples& first_token =
       AddHistogram("vllm:time_to_first_token_seconds",
                    "From a request's whole body to its first token.", kFirstTokenBuckets);
-  Histogram& token_gap = AddHistogram("vllm:inter_token_latency_seconds",
-                                      "Between two tokens of an answer.", kTokenBuckets);
-  Histogram& token_time =
+  Samples& token_gap = AddHistogram("vllm:inter_token_latency_seconds",
+                                    "Between two tokens of an answer.", kTokenBuckets);
+  Samples& token_time =
       AddHistogram("vllm:request_time_per_output_token_seconds",
                    "Mean time of the tokens after the first, of a request.", kTokenBuckets);
-  Histogram& old_token_time =
+  Samples& old_token_time =
       AddHistogram("vllm:time_per_output_token_seconds", "Old name of the same.", kTokenBuckets);
-  Histogram& whole = AddHistogram("vllm:e2e_request_latency_seconds",
-                                  "From a request's whole body to its end.", kRequestBuckets);
-  Histogram& queue = AddHistogram("vllm:request_queue_time_seconds",
-                                  "From a request's arrival to its start.", kRequestBuckets);
-  Histogram& prefill = AddHistogram("vllm:request_prefill_time_seconds",
-                                    "From a request's start to its first token.", kRequestBuckets);
-  Histogram& decode = AddHistogram("vllm:request_decode_time_seconds",
-                                   "From a request's first token to its end.", kRequestBuckets);
-  Histogram& inference = AddHistogram("vllm:request_inference_time_seconds",
-                                      "From a request's start to its end.", kRequestBuckets);
-  Histogram& prompt_tokens =
+  Samples& whole = AddHistogram("vllm:e2e_request_latency_seconds",
+                                "From a request's whole body to its end.", kRequestBuckets);
+  Samples& queue = AddHistogram("vllm:request_queue_time_seconds",
+                                "From a request's arrival to its start.", kRequestBuckets);
+  Samples& prefill = AddHistogram("vllm:request_prefill_time_seconds",
+                                  "From a request's start to its first token.", kRequestBuckets);
+  Samples& decode = AddHistogram("vllm:request_decode_time_seconds",
+                                 "From a request's first token to its end.", kRequestBuckets);
+  Samples& inference = AddHistogram("vllm:request_inference_time_seconds",
+                                    "From a request's start to its end.", kRequestBuckets);
+  Samples& prompt_tokens =
       AddHistogram("vllm:request_prompt_tokens", "Tokens of a request's prompt.", counts);
-  Histogram& generated_tokens =
+  Samples& generated_tokens =
       AddHistogram("vllm:request_generation_tokens", "Tokens generated for a request.", counts);
-  Histogram& longest_choice = AddHistogram("vllm:request_max_num_generation_tokens",
-                                           "Tokens of a request's longest choice.", counts);
-  Histogram& max_tokens = AddHistogram("vllm:request_params_max_tokens",
-                                       "max_tokens of requests that name it.", counts);
-  Histogram& computed_tokens =
-      AddHistogram("vllm:request_prefill_kv_computed_tokens",
-                   "Prompt tokens of a request that no cache had.", counts);
-  Histogram& num_choices =
+  Samples& longest_choice = AddHistogram("vllm:request_max_num_generation_tokens",
+                                         "Tokens of a request's longest choice.", counts);
+  Samples& max_tokens = AddHistogram("vllm:request_params_max_tokens",
+                                     "max_tokens of requests that name it.", counts);
+  Samples& computed_tokens = AddHistogram("vllm:request_prefill_kv_computed_tokens",
+                                          "Prompt tokens of a request that no cache had.", counts);
+  Samples& num_choices =
       AddHistogram("vllm:request_params_n", "Choices that a request asks for.", kChoiceBuckets);
-  Histogram& num_preemptions = AddHistogram(
-      "vllm:request_num_preemptions", "How often a request was preempted.", kPreemptionBuckets);
+  Samples& num_preemptions = AddHistogram("vllm:request_num_preemptions",
+                                          "How often a request was preempted.", kPreemptionBuckets);
 
   Family<Counter>& ends = AddCounters("vllm:request_success_total", "Requests that have ended.");
   std::array<Counter*, std::size(kRequestEnds)> end_counters = {};
   Family<Counter>& http = AddCounters("http_requests_total", "Answered HTTP requests.");
-  Family<Histogram>& http_seconds = prometheus::BuildHistogram()
-                                        .Name("http_request_duration_seconds")
-                                        .Help("From an HTTP request's head to its answer's end.")
-                                        .Register(registry);
+  Family<Samples>& http_seconds = prometheus::BuildHistogram()
+                                      .Name("http_request_duration_seconds")
+                                      .Help("From an HTTP request's head to its answer's end.")
+                                      .Register(registry);
   Family<Counter>& rejections =
       AddCounters("quire_rejections_total", "Refusals, by the code of the error.");
   Family<Counter>& disconnects =
@@ -133,6 +132,11 @@ struct Metrics::Impl {
   Counter& engine_stalls = AddCounters("quire_engine_stalls_total",
                                        "Times that the engine had work and made no step for 10 s.")
                                .Add({});
+  // Of the last calls: each weighs kOlderCalls of the one after it.
+  static constexpr double kOlderCalls = 0.9;
+  mutable std::mutex prefill_mutex;
+  double recent_prefill_tokens = 0, recent_prefill_seconds = 0;
+
   Gauge& stalled_streams = prometheus::BuildGauge()
                                .Name("quire_stalled_streams")
                                .Help("Streams whose client does not take what is there.")
@@ -152,6 +156,12 @@ Metrics::~Metrics() = default;
 
 const MetricsOptions& Metrics::options() const { return impl_->options; }
 
+std::optional<double> Metrics::prefill_tokens_per_second() const {
+  const std::lock_guard lock(impl_->prefill_mutex);
+  if (impl_->recent_prefill_seconds <= 0) return {};
+  return impl_->recent_prefill_tokens / impl_->recent_prefill_seconds;
+}
+
 void Metrics::ObserveCall(const CallSummary& call) {
   Impl& m = *impl_;
   if (call.status == 499)
@@ -167,7 +177,14 @@ void Metrics::ObserveCall(const CallSummary& call) {
   if (call.first_token_seconds >= 0) {
     const double decode_seconds = engine_seconds - call.first_token_seconds;
     m.first_token.Observe(call.read_seconds + call.first_token_seconds);
-    m.prefill.Observe(call.first_token_seconds - call.queue_seconds);
+    const double prefill_seconds = call.first_token_seconds - call.queue_seconds;
+    m.prefill.Observe(prefill_seconds);
+    {
+      const std::lock_guard lock(m.prefill_mutex);
+      m.recent_prefill_tokens = m.recent_prefill_tokens * Impl::kOlderCalls +
+                                static_cast<double>(call.prompt_tokens - call.cached_tokens);
+      m.recent_prefill_seconds = m.recent_prefill_seconds * Impl::kOlderCalls + prefill_seconds;
+    }
     m.decode.Observe(decode_seconds);
     if (call.longest_answer > 1) {
       const double token_seconds = decode_seconds / static_cast<double>(call.longest_answer - 1);

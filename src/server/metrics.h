@@ -5,7 +5,7 @@
 // KvReport as the banner and /quire/v1/cache.
 //
 // Names are vLLM's where it has one, old names beside the new, and quire_* for the rest; each with
-// its type and labels stands in docs/server.md. Labels are bounded: `tenant` are those that keys
+// its type and labels stands in docs/metrics.md. Labels are bounded: `tenant` are those that keys
 // name, `handler` is the pattern of a route and never a path.
 //
 // Threading: any thread; each observation takes a short lock of its own family.
@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -55,6 +56,9 @@ class Metrics {
   std::string Text(const EngineStats& stats, const KvReport& report) const;
 
   const MetricsOptions& options() const;
+  // Prompt tokens computed in a second of prefill, as the last calls had it; nothing without such
+  // calls.
+  std::optional<double> prefill_tokens_per_second() const;
 
  private:
   struct Impl;

@@ -34,6 +34,7 @@ std::unique_ptr<Engine> LoadSmall(uint64_t kv_memory_bytes = uint64_t{16} << 20)
 std::shared_ptr<Answer> Submit(Engine& engine, size_t prompt_len, uint32_t max_tokens) {
   Request request{.prompt = std::vector<TokenId>(prompt_len, 7), .max_tokens = max_tokens};
   for (size_t i = 0; i < prompt_len; ++i) request.prompt[i] = static_cast<TokenId>(i * 31 % 250);
+  request.tenant = "ada";
   request.sampling.temperature = 0;
   request.sampling.ignore_eos = true;
   auto answer = engine.Submit(std::move(request));
@@ -101,7 +102,7 @@ std::map<std::string, Family> Promised() {
         "request_decode_time_seconds", "request_inference_time_seconds", "request_prompt_tokens",
         "request_generation_tokens", "request_max_num_generation_tokens",
         "request_params_max_tokens", "request_prefill_kv_computed_tokens", "request_params_n",
-        "request_num_preemptions"});
+        "request_num_preemptions", "iteration_tokens_total"});
   all["vllm:admission_rejections_total"] = {"counter", {"model_name", "reason"}};
   all["vllm:cache_config_info"] = {
       "gauge",
@@ -125,6 +126,10 @@ std::map<std::string, Family> Promised() {
   all["quire_stalled_streams"] = {"gauge", {}};
   all["quire_engine_stalls_total"] = {"counter", {}};
   all["quire_kv_saturated_total"] = {"counter", {}};
+  all["quire_step_seconds"] = {"histogram", {}};
+  all["quire_evicted_pages_total"] = {"counter", {"group", "reason"}};
+  all["quire_invariant_failures_total"] = {"counter", {}};
+  all["quire_tenant_kv_bytes"] = {"gauge", {"tenant"}};
   all["quire_build_info"] = {"gauge", {"version", "isa", "codec"}};
   return all;
 }
@@ -189,6 +194,9 @@ void ExpectSums(const MetricText& text) {
   EXPECT_EQ(*text.Sum("vllm:prompt_tokens_by_source_total"), *text.Sum("vllm:prompt_tokens_total"));
   EXPECT_EQ(*text.Sum("vllm:prompt_tokens_cached_by_source_total"),
             *text.Sum("vllm:prompt_tokens_cached_total"));
+  EXPECT_EQ(text.Sum("quire_tenant_kv_bytes").value_or(0) +
+                *text.Sum("quire_kv_bytes", {{"state", "free"}}),
+            *text.Sum("quire_kv_budget_bytes"));
   EXPECT_EQ(*text.Sum("quire_tier_bytes") + *text.Sum("quire_kv_bytes", {{"state", "free"}}),
             *text.Sum("quire_kv_budget_bytes"));
 }
@@ -201,14 +209,16 @@ TEST(Metrics, SumsHoldAtEachScrape) {
   PinId pin = 0;
   bool had_waiting = false, had_pinned = false;
   for (int i = 0; i < 40; ++i) {
-    if (i == 5)
+    if (i == 5) {
+      answers[0]->Wait(0, 0);  // its first pages are in the tree
       engine->Ask([&](StepLoop& loop) {
         const NamespaceId ns =
-            loop.cache().Namespace({.identity = loop.runner().identity()}).value();
+            loop.cache().Namespace({.tenant = "ada", .identity = loop.runner().identity()}).value();
         std::vector<TokenId> tokens(16);
         for (size_t t = 0; t < tokens.size(); ++t) tokens[t] = static_cast<TokenId>(t * 31 % 250);
         EXPECT_EQ(loop.cache().Pin(ns, tokens, 0, &pin), 16u);
       });
+    }
     const MetricText text = Scrape(metrics, engine.get());
     ExpectSums(text);
     had_waiting = had_waiting || *text.Sum("vllm:num_requests_waiting") > 0;

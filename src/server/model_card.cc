@@ -5,6 +5,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <utility>
 
@@ -50,9 +51,19 @@ StatusOr<std::unique_ptr<ModelCard>> ModelCard::Create(const ServeOptions& optio
   served.tokenizer = &engine.tokenizer();
   served.context_len = engine.options().context_len;
   served.vocab_size = static_cast<uint32_t>(engine.model().shape().num_tokens);
+  served.longest_token_bytes = LongestTokenBytes(engine.tokenizer());
   served.trained_context_len = static_cast<uint32_t>(engine.model().shape().context_length);
-  for (const GgufTensor& tensor : file.header().tensors())
+  std::map<std::string_view, uint64_t> bytes_by_type;
+  for (const GgufTensor& tensor : file.header().tensors()) {
     served.num_parameters += static_cast<uint64_t>(tensor.columns() * tensor.rows());
+    bytes_by_type[WeightTypeName(tensor.type)] += tensor.size_bytes;
+  }
+  uint64_t most_bytes = 0;
+  for (const auto& [type, bytes] : bytes_by_type) {
+    if (bytes <= most_bytes) continue;
+    most_bytes = bytes;
+    card->file_type_ = type;
+  }
   served.file_bytes = file.size_bytes();
   served.sampling_defaults = kOpenAiSampling;
   served.trusts_request_templates = options.trust_request_chat_template;

@@ -24,6 +24,8 @@ class ModelCard {
 
   const ServedModel& served() const { return served_; }
   const std::string& architecture() const { return architecture_; }
+  // The type that most bytes of the weights have: "Q4_1".
+  const std::string& file_type() const { return file_type_; }
   // Why chat is refused, if the model has no chat template that works.
   const std::string& chat_problem() const { return chat_problem_; }
 
@@ -33,7 +35,7 @@ class ModelCard {
 
   ServedModel served_;
   std::optional<ChatTemplate> chat_template_;
-  std::string architecture_, chat_problem_;
+  std::string architecture_, file_type_, chat_problem_;
 };
 
 }  // namespace quire

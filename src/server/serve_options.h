@@ -32,8 +32,6 @@ struct ServeOptions {
   AccessOptions access = {};
   LogOptions log = {};
 
-  uint32_t max_queue = 1024;      // waiting requests; 0: no limit. Unset by the user: 4 x max_seqs
-  uint64_t max_queue_tokens = 0;  // tokens of waiting prompts; 0: no limit
   std::chrono::milliseconds queue_timeout{0};        // most time in the queue; 0: no limit
   std::chrono::milliseconds request_timeout{0};      // of a whole request; 0: no limit
   std::chrono::milliseconds drain{25'000};           // from SIGTERM until streams are cut

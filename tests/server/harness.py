@@ -88,6 +88,10 @@ class Server:
                 raise
         return self.process.returncode
 
+    def close(self):
+        self.stop()
+        self.log.close()
+
     def connect(self, seconds=60):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
 

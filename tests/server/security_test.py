@@ -110,6 +110,24 @@ class WithKeys(unittest.TestCase):
                                           bearer("alice")).status, 403)
 
 
+class Pages(unittest.TestCase):
+
+    def test_sec_06_only_pages_of_allowed_origins_get_answers(self):
+        server = Server(QUIRE, STORIES, "--page-size", 16, "--cors-origins", "https://chat.example")
+        try:
+            for origin, is_allowed in (("https://chat.example", True), ("http://evil.example", False)):
+                asked = {"Origin": origin, "Access-Control-Request-Method": "POST",
+                         "Access-Control-Request-Headers": "authorization, content-type"}
+                answer = server.ask("OPTIONS", "/v1/chat/completions", fields=asked)
+                self.assertEqual(answer.status == 204, is_allowed)
+                for answer in (answer, server.get("/v1/models", {"Origin": origin}),
+                               server.get("/nothing", {"Origin": origin})):
+                    self.assertEqual(answer.fields.get("access-control-allow-origin"),
+                                     origin if is_allowed else None)
+        finally:
+            server.stop()
+
+
 class OpenServer(unittest.TestCase):
 
     @classmethod

@@ -1,12 +1,13 @@
 #include "server/api/answer_json.h"
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 #include <utility>
 
 #include "base/check.h"
 #include "server/api/json_text.h"
-#include "server/api/logprobs_json.h"
+#include "text/detokenizer.h"
 
 namespace quire {
 namespace {
@@ -97,12 +98,6 @@ std::string_view AnswerJson::EchoOf(uint32_t prompt) const {
   return call_.echo ? std::string_view(call_.prompt_texts[prompt]) : std::string_view();
 }
 
-CallCosts AnswerJson::Costs(const AnswerNotes& notes) const {
-  CallCosts costs = CostsOf(answers_);
-  costs.cache_write_tokens = notes.cache_write_tokens;
-  return costs;
-}
-
 void AnswerJson::AppendFinish(std::string& json, const ToldChoice& told) const {
   const Answer& answer = AnswerOf(told);
   const std::optional<uint32_t> stop = told.text.stop_index();
@@ -120,8 +115,29 @@ void AnswerJson::AppendFinish(std::string& json, const ToldChoice& told) const {
   }
 }
 
+std::vector<ToldToken> AnswerJson::PromptTokens(uint32_t prompt) const {
+  const Answer& answer = *answers_[prompt];
+  const std::vector<TokenId>& ids = call_.prompts[prompt];
+  const auto echo_len = static_cast<uint32_t>(NumCodePoints(EchoOf(prompt)));
+  const Tokenizer& tokenizer = *model_->tokenizer;
+  Detokenizer detokenizer(&tokenizer, {.show_special = true});
+  std::vector<ToldToken> tokens;
+  tokens.reserve(ids.size());
+  uint32_t offset = 0;
+  for (uint32_t i = 0; i < ids.size(); ++i) {
+    tokens.push_back({.id = ids[i], .offset = std::min(offset, echo_len)});
+    if (i > 0 && i < answer.num_prompt_logprobs()) tokens[i].logprobs = answer.prompt_logprob(i);
+    // A BOS that the tokenizer put in front is not in the text; what the client wrote is.
+    if (i == 0 && ids[i] == tokenizer.bos() && !EchoOf(prompt).starts_with(tokenizer.Text(ids[i])))
+      continue;
+    const StatusOr<std::string> text = detokenizer.Push(ids[i]);
+    if (text.ok()) offset += static_cast<uint32_t>(NumCodePoints(text.value()));
+  }
+  return tokens;
+}
+
 void AnswerJson::AppendLogprobs(std::string& json, const ToldChoice& told, uint32_t begin,
-                                uint32_t end) const {
+                                uint32_t end, bool starts_choice) const {
   json += ",\"logprobs\":";
   if (!call_.logprobs.has_value()) {
     json += "null";
@@ -130,10 +146,11 @@ void AnswerJson::AppendLogprobs(std::string& json, const ToldChoice& told, uint3
   const Answer& answer = AnswerOf(told);
   const std::span<const TokenId> ids = answer.tokens(told.choice);
   std::vector<ToldToken> tokens;
-  tokens.reserve(end - begin);
+  if (starts_choice && call_.echo) tokens = PromptTokens(told.prompt);
+  tokens.reserve(tokens.size() + end - begin);
   for (uint32_t i = begin; i < end; ++i) {
     tokens.push_back({.id = ids[i],
-                      .logprobs = &answer.logprobs(told.choice, i),
+                      .logprobs = answer.logprobs(told.choice, i),
                       .offset = is_chat() ? 0 : told.text.offset(i)});
   }
   const LogprobsForm form = {.tokenizer = model_->tokenizer,
@@ -144,6 +161,15 @@ void AnswerJson::AppendLogprobs(std::string& json, const ToldChoice& told, uint3
   } else {
     AppendCompletionLogprobs(json, tokens, form);
   }
+}
+
+void AnswerJson::AppendPromptLogprobs(std::string& json, uint32_t prompt) const {
+  if (!call_.prompt_logprobs.has_value()) return;
+  json += ",\"prompt_logprobs\":";
+  quire::AppendPromptLogprobs(json, PromptTokens(prompt),
+                              {.tokenizer = model_->tokenizer,
+                               .num_top = *call_.prompt_logprobs,
+                               .tokens_as_ids = call_.tokens_as_token_ids});
 }
 
 void AnswerJson::AppendIds(std::string& json, std::string_view key,

@@ -18,6 +18,7 @@
 #include "server/api/api_error.h"
 #include "server/api/choice_text.h"
 #include "server/api/generation_call.h"
+#include "server/api/logprobs_json.h"
 #include "server/api/served_model.h"
 #include "server/api/usage_json.h"
 
@@ -50,22 +51,27 @@ class AnswerJson {
   static std::optional<ApiError> ErrorOf(const Answer& answer, uint32_t choice);
   // The text that stands before the answer.
   std::string_view EchoOf(uint32_t prompt) const;
-  CallCosts Costs(const AnswerNotes& notes) const;
 
   // From the start of an event, or of the whole answer, up to the first choice: always the same.
   const std::string& head() const { return head_; }
   // The rest begins with a comma.
   // finish_reason and stop_reason. Requires: it has ended without an error, its text too.
   void AppendFinish(std::string& json, const ToldChoice& told) const;
-  // Of the tokens [begin, end) of the choice, or null.
-  void AppendLogprobs(std::string& json, const ToldChoice& told, uint32_t begin,
-                      uint32_t end) const;
+  // Of the tokens [begin, end) of the choice, or null. `starts_choice`: the echoed prompt's
+  // tokens stand in front of them, if there is an echo.
+  void AppendLogprobs(std::string& json, const ToldChoice& told, uint32_t begin, uint32_t end,
+                      bool starts_choice) const;
+  // With prompt_logprobs. Requires that the prompt is computed.
+  void AppendPromptLogprobs(std::string& json, uint32_t prompt) const;
   // With return_token_ids.
   void AppendIds(std::string& json, std::string_view key, std::span<const TokenId> ids) const;
   // timings and quire.
   void AppendCosts(std::string& json, const CallCosts& costs, const AnswerNotes& notes) const;
 
  private:
+  // Of the whole prompt.
+  std::vector<ToldToken> PromptTokens(uint32_t prompt) const;
+
   const ServedModel* model_;
   GenerationCall call_;
   std::vector<std::shared_ptr<Answer>> answers_;

@@ -1,4 +1,4 @@
-// AnswerNotes: what only the server knows of an answer, for usage and the last chunk.
+// AnswerNotes: what only the server knows of an answer, for its last chunk.
 //
 // Threading: a plain value.
 #pragma once
@@ -9,8 +9,7 @@
 namespace quire {
 
 struct AnswerNotes {
-  uint32_t cache_write_tokens = 0;
-  std::optional<int64_t> retained_until = {};
+  std::optional<int64_t> retained_until = {};  // seconds since 1970
 };
 
 }  // namespace quire

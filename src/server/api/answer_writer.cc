@@ -25,13 +25,12 @@ std::vector<uint32_t> ToldChoices(const GenerationCall& call, const Answer& answ
   return choices;
 }
 
-void AppendWholeChoice(std::string& text_of_json, const AnswerJson& json, ToldChoice told) {
+void AppendWholeChoice(std::string& out, const AnswerJson& json, ToldChoice told) {
   std::string text(json.EchoOf(told.prompt));
   const std::span<const TokenId> tokens = json.AnswerOf(told).tokens(told.choice);
   for (const TokenId id : tokens) told.text.Push(id, text);
   told.text.Finish(text);
   const uint32_t end = told.text.num_told();
-  std::string& out = text_of_json;
   AppendJsonComma(out);
   out += "{\"index\":";
   AppendJsonInteger(out, told.index);
@@ -43,9 +42,12 @@ void AppendWholeChoice(std::string& text_of_json, const AnswerJson& json, ToldCh
     out += ",\"text\":";
     AppendJsonString(out, text);
   }
-  json.AppendLogprobs(out, told, 0, end);
+  json.AppendLogprobs(out, told, 0, end, /*starts_choice=*/true);
   json.AppendFinish(out, told);
-  if (!json.is_chat()) json.AppendIds(out, "prompt_token_ids", json.call().prompts[told.prompt]);
+  if (!json.is_chat()) {  // in chat there is one prompt for all
+    json.AppendIds(out, "prompt_token_ids", json.call().prompts[told.prompt]);
+    json.AppendPromptLogprobs(out, told.prompt);
+  }
   json.AppendIds(out, "token_ids", tokens.first(end));
   out += '}';
 }
@@ -110,8 +112,11 @@ ApiResult<std::string> AnswerWriter::WholeAnswer(const AnswerNotes& notes) {
     for (const uint32_t choice : ToldChoices(call(), *answers()[prompt]))
       AppendWholeChoice(out, json, json.NewChoice(prompt, choice, index++));
   out += ']';
-  if (json.is_chat()) json.AppendIds(out, "prompt_token_ids", call().prompts[0]);
-  const CallCosts costs = json.Costs(notes);
+  if (json.is_chat()) {
+    json.AppendIds(out, "prompt_token_ids", call().prompts[0]);
+    json.AppendPromptLogprobs(out, 0);
+  }
+  const CallCosts costs = CostsOf(answers());
   out += ",\"usage\":";
   AppendUsage(out, costs);
   json.AppendCosts(out, costs, notes);

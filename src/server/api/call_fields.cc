@@ -232,6 +232,15 @@ const Json* Member(const Json& object, std::string_view name) {
   return nullptr;
 }
 
+std::optional<ApiError> CheckModelName(const Json* name, const ServedModel& model) {
+  if (name == nullptr) return {};
+  if (!name->is_string())
+    return InvalidValue("model", fmt::format("model is {}: need a string.", Shown(*name)));
+  const auto& text = name->get_ref<const std::string&>();
+  if (model.IsServed(text)) return {};
+  return ModelNotFound(Printable(text, 96));
+}
+
 std::string Shown(const Json& value) {
   if (value.is_string()) return '"' + Printable(value.get_ref<const std::string&>(), 32) + '"';
   if (value.is_object()) return fmt::format("an object of {} keys", value.size());

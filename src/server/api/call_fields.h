@@ -50,6 +50,9 @@ std::optional<int64_t> IntegerOf(const nlohmann::ordered_json& value);
 std::optional<TokenId> TokenIdOf(const nlohmann::ordered_json& value, uint32_t vocab_size);
 // The member, or null if it is absent, null, or `object` is no object.
 const nlohmann::ordered_json* Member(const nlohmann::ordered_json& object, std::string_view name);
+// Of a body's `model`, which may be null for absent: 404 for a name that is not served.
+std::optional<ApiError> CheckModelName(const nlohmann::ordered_json* name,
+                                       const ServedModel& model);
 // A short form of a value for messages, at most some 40 bytes.
 std::string Shown(const nlohmann::ordered_json& value);
 

@@ -21,10 +21,8 @@ constexpr uint32_t kDefaultTtl = 30 * 60;
 
 Refusal ReadModel(const CallFields& fields, const ServedModel& model, GenerationCall* call) {
   call->model = model.names.empty() ? std::string() : model.names.front();
-  const std::string* name = fields.String("model");
-  if (name == nullptr) return {};
-  if (!model.IsServed(*name)) return ModelNotFound(Printable(*name, 96));
-  call->model = *name;
+  if (Refusal refusal = CheckModelName(fields.Find("model"), model)) return refusal;
+  if (const std::string* name = fields.String("model")) call->model = *name;
   return {};
 }
 
@@ -104,6 +102,16 @@ Refusal ReadCache(const CallFields& fields, std::vector<RetainMark> marks, Gener
   return ReadRetain(fields, std::move(marks), call);
 }
 
+// For a header: printable, each short, not too many.
+void ShortenNames(std::vector<std::string>* names) {
+  constexpr size_t kMostNames = 32;
+  if (names->size() > kMostNames) {
+    names->resize(kMostNames);
+    names->back() = "...";
+  }
+  for (std::string& name : *names) name = Printable(name, 64);
+}
+
 void AppendTo(std::vector<std::string>* all, const std::vector<std::string>& more) {
   all->insert(all->end(), more.begin(), more.end());
 }
@@ -163,6 +171,7 @@ ApiResult<GenerationCall> ReadCall(ApiForm form, std::string_view body, const Se
                     .message = fmt::format("Nobody knows the field {}.",
                                            Printable(call.ignored_fields.front(), 64)),
                     .param = call.ignored_fields.front()};
+  ShortenNames(&call.ignored_fields);
   return call;
 }
 

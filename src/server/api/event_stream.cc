@@ -18,11 +18,13 @@ constexpr uint32_t kMaxEventTokensWithLogprobs = 16;
 
 constexpr std::string_view kEventStart = "data: ";
 constexpr std::string_view kEventEnd = "\n\n";
+constexpr std::string_view kChunkEnd = "}\n\n";
 constexpr std::string_view kDone = "data: [DONE]\n\n";
 
 }  // namespace
 
-EventStream::EventStream(const AnswerJson* json) : json_(json) {
+EventStream::EventStream(const AnswerJson* json, std::chrono::milliseconds progress_interval)
+    : json_(json), progress_interval_(progress_interval) {
   const GenerationCall& call = json_->call();
   QUIRE_CHECK(call.num_sampled == call.num_choices);
   choices_.reserve(call.prompts.size() * call.num_choices);
@@ -38,7 +40,8 @@ bool EventStream::HasNews(const ToldChoice& told) const {
 }
 
 bool EventStream::has_news() const {
-  return !is_finished_ &&
+  if (is_finished_) return false;
+  return HasProgress() ||
          std::ranges::any_of(choices_, [this](const ToldChoice& told) { return HasNews(told); });
 }
 
@@ -51,6 +54,7 @@ std::string EventStream::NextEvent(const AnswerNotes& notes) {
     while (event.empty() && HasNews(told)) AppendNews(event, told, notes);
     if (!event.empty()) next_ = (index + 1) % count;
   }
+  if (event.empty() && HasProgress()) AppendProgress(event, notes);
   if (!is_finished_ && num_ended_ == count) AppendEnd(event, notes);
   return event;
 }
@@ -89,6 +93,7 @@ void EventStream::AppendNews(std::string& event, ToldChoice& told, const AnswerN
     AppendCompletionDelta(event, told, text, end, has_finish, notes);
   }
   told.has_begun = true;
+  has_begun_ = true;
   told.num_told = end;
   if (error.has_value()) AppendError(event, *error);
 }
@@ -108,13 +113,12 @@ void EventStream::AppendChunkEnd(std::string& event, const AnswerNotes& notes,
   event += ']';
   if (json_->call().continuous_usage) {
     event += ",\"usage\":";
-    AppendUsage(event, json_->Costs(notes));
+    AppendUsage(event, CostsOf(json_->answers()));
   } else if (json_->call().include_usage) {
     event += ",\"usage\":null";
   }
-  if (has_costs) json_->AppendCosts(event, json_->Costs(notes), notes);
-  event += '}';
-  event += kEventEnd;
+  if (has_costs) json_->AppendCosts(event, CostsOf(json_->answers()), notes);
+  event += kChunkEnd;
 }
 
 void EventStream::AppendRole(std::string& event, const ToldChoice& told,
@@ -136,7 +140,7 @@ void EventStream::AppendChatDelta(std::string& event, const ToldChoice& told, st
   event += ",\"delta\":{\"content\":";
   AppendJsonString(event, text);
   event += '}';
-  json_->AppendLogprobs(event, told, told.num_told, end);
+  json_->AppendLogprobs(event, told, told.num_told, end, /*starts_choice=*/false);
   event += ",\"finish_reason\":null";
   json_->AppendIds(
       event, "token_ids",
@@ -166,7 +170,7 @@ void EventStream::AppendCompletionDelta(std::string& event, const ToldChoice& to
   if (!told.has_begun) AppendJsonCharacters(event, json_->EchoOf(told.prompt));
   AppendJsonCharacters(event, text);
   event += '"';
-  json_->AppendLogprobs(event, told, told.num_told, end);
+  json_->AppendLogprobs(event, told, told.num_told, end, /*starts_choice=*/!told.has_begun);
   if (has_finish) {
     json_->AppendFinish(event, told);
   } else {
@@ -180,6 +184,41 @@ void EventStream::AppendCompletionDelta(std::string& event, const ToldChoice& to
   AppendChunkEnd(event, notes, has_finish && is_last_chunk());
 }
 
+bool EventStream::HasProgress() const {
+  if (!json_->call().return_progress || has_begun_) return false;
+  if (std::chrono::steady_clock::now() - progress_told_at_ < progress_interval_) return false;
+  uint64_t num_computed = 0;
+  for (const auto& answer : json_->answers()) num_computed += answer->num_prompt_computed();
+  return num_computed > progress_told_;
+}
+
+void EventStream::AppendProgress(std::string& event, const AnswerNotes& notes) {
+  uint64_t total = 0, cached = 0, processed = 0;
+  double seconds = 0;
+  for (const auto& answer : json_->answers()) {
+    total += answer->prompt().prompt_len;
+    if (answer->phase() == AnswerPhase::kQueued) continue;
+    cached += answer->prompt().num_cached;
+    processed += answer->num_prompt_computed();
+    seconds = std::max(seconds, answer->SecondsSinceSubmit() - answer->prompt().queue_seconds);
+  }
+  progress_told_ = processed;
+  progress_told_at_ = std::chrono::steady_clock::now();
+  event += json_->head();
+  AppendChunkEnd(event, notes, /*has_costs=*/false);
+  event.resize(event.size() - kChunkEnd.size());
+  event += ",\"prompt_progress\":{\"total\":";
+  AppendJsonInteger(event, static_cast<int64_t>(total));
+  event += ",\"cache\":";
+  AppendJsonInteger(event, static_cast<int64_t>(cached));
+  event += ",\"processed\":";
+  AppendJsonInteger(event, static_cast<int64_t>(processed));
+  event += ",\"time_ms\":";
+  AppendJsonInteger(event, static_cast<int64_t>(seconds * 1e3));
+  event += '}';
+  event += kChunkEnd;
+}
+
 void EventStream::AppendError(std::string& event, const ApiError& error) {
   event += kEventStart;
   event += ToJson(error);
@@ -191,7 +230,7 @@ void EventStream::AppendError(std::string& event, const ApiError& error) {
 
 void EventStream::AppendEnd(std::string& event, const AnswerNotes& notes) {
   if (json_->call().include_usage) {
-    const CallCosts costs = json_->Costs(notes);
+    const CallCosts costs = CostsOf(json_->answers());
     event += json_->head();
     event += "],\"usage\":";
     AppendUsage(event, costs);

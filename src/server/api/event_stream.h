@@ -1,12 +1,14 @@
 // EventStream: one call's answers as server-sent events, pulled one after the other.
 //
-// Of each choice: (chat) the role with the first token; what the new tokens gave, if their text is
-// out; the finish. Then, if asked, the usage; [DONE] is part of the last event's string. An error
-// takes the place of all the rest, and ends the other choices.
+// While the prompts are computed, if asked: their progress, at most each 500 ms. Of each choice:
+// (chat) the role with the first token; what the new tokens gave, if their text is out; the finish.
+// Then, if asked, the usage; [DONE] is part of the last event's string. An error takes the place of
+// all the rest, and ends the other choices.
 //
 // Threading: none of its own. Cost: linear in the new tokens.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,8 +20,11 @@ namespace quire {
 
 class EventStream {
  public:
+  static constexpr std::chrono::milliseconds kProgressInterval{500};
+
   // `json` must outlive it. Requires: as many choices are told as are sampled.
-  explicit EventStream(const AnswerJson* json);
+  explicit EventStream(const AnswerJson* json,
+                       std::chrono::milliseconds progress_interval = kProgressInterval);
 
   bool has_news() const;
   std::string NextEvent(const AnswerNotes& notes);
@@ -42,6 +47,9 @@ class EventStream {
   // Closes the choices and the chunk. `has_costs`: it is the last chunk.
   void AppendChunkEnd(std::string& event, const AnswerNotes& notes, bool has_costs) const;
   bool is_last_chunk() const;
+  // Is a prompt under way that has come further than the last event said?
+  bool HasProgress() const;
+  void AppendProgress(std::string& event, const AnswerNotes& notes);
   void AppendError(std::string& event, const ApiError& error);
   void AppendEnd(std::string& event, const AnswerNotes& notes);
 
@@ -49,7 +57,11 @@ class EventStream {
   std::vector<ToldChoice> choices_;
   uint32_t next_ = 0;  // the choice to look at first: none waits behind a busy one
   uint32_t num_ended_ = 0;
+  bool has_begun_ = false;  // a choice has
   bool is_finished_ = false;
+  const std::chrono::milliseconds progress_interval_;
+  std::chrono::steady_clock::time_point progress_told_at_ = std::chrono::steady_clock::now();
+  uint64_t progress_told_ = 0;  // tokens
 };
 
 }  // namespace quire

@@ -3,14 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "server/api/answer_fixture.h"
+#include "server/api/answer_test_support.h"
 
 namespace quire {
 namespace {
-
-std::vector<TokenId> Encode(std::string_view text) {
-  return StoriesTokenizer().Encode(text, {}).value();
-}
 
 GenerationCall StreamCall(ApiForm form) { return CallOf(form, /*stream=*/true); }
 
@@ -18,7 +14,7 @@ TEST(EventStream, AChatSendsTheRoleThenDeltasThenTheFinishThenDone) {
   Asked asked(StreamCall(ApiForm::kChat));
   EXPECT_FALSE(asked.writer->has_news());
   EXPECT_EQ(asked.writer->NextEvent({}), "");
-  const std::vector<TokenId> ids = Encode("Lily was happy.");
+  const std::vector<TokenId> ids = EncodeStories("Lily was happy.");
   std::string all;
   for (const TokenId id : ids) {
     asked.Push({id});
@@ -57,7 +53,7 @@ TEST(EventStream, TheLastTextTheFinishTheUsageAndDoneAreOneString) {
   GenerationCall call = StreamCall(ApiForm::kChat);
   call.include_usage = true;
   Asked asked(call);
-  asked.Push(Encode("a b"));
+  asked.Push(EncodeStories("a b"));
   asked.End(FinishReason::kMaxTokens);
   const std::string event = asked.writer->NextEvent({});
   EXPECT_TRUE(asked.writer->is_finished());
@@ -71,7 +67,7 @@ TEST(EventStream, TheUsageChunkIsTheLastAndHasNoChoices) {
   GenerationCall call = StreamCall(ApiForm::kCompletions);
   call.include_usage = true;
   Asked asked(call);
-  asked.Push(Encode("One day"));
+  asked.Push(EncodeStories("One day"));
   asked.End();
   const std::vector<Json> events = EventsOf(asked.Drain());
   ASSERT_EQ(events.size(), 3u);
@@ -79,7 +75,7 @@ TEST(EventStream, TheUsageChunkIsTheLastAndHasNoChoices) {
   EXPECT_FALSE(events[0].contains("timings"));
   EXPECT_EQ(events[1]["choices"], Json::array());
   EXPECT_EQ(events[1]["usage"]["prompt_tokens"], 3);
-  EXPECT_EQ(events[1]["usage"]["completion_tokens"], Encode("One day").size());
+  EXPECT_EQ(events[1]["usage"]["completion_tokens"], EncodeStories("One day").size());
   EXPECT_TRUE(events[1].contains("timings"));
   EXPECT_TRUE(events[1].contains("quire"));
 }
@@ -89,7 +85,7 @@ TEST(EventStream, ContinuousUsageGrowsWithTheTokens) {
   call.continuous_usage = true;
   Asked asked(call);
   uint64_t count = 0;
-  for (const TokenId id : Encode("One day Tim saw a cat")) {
+  for (const TokenId id : EncodeStories("One day Tim saw a cat")) {
     asked.Push({id});
     ++count;
     for (const Json& event : EventsOf(asked.Drain()))
@@ -134,7 +130,7 @@ TEST(EventStream, NothingOfAStopStringIsSentAndItIsTheStopReason) {
   GenerationCall call = StreamCall(ApiForm::kChat);
   call.sampling.stop_strings = {"outside"};
   Asked asked(call);
-  for (const TokenId id : Encode("She loved to play outside")) {
+  for (const TokenId id : EncodeStories("She loved to play outside")) {
     asked.Push({id});
     EXPECT_EQ(TextOf(EventsOf(asked.Drain())).find('o' + std::string("u")), std::string::npos);
   }
@@ -150,7 +146,7 @@ TEST(EventStream, WhatWaitedForAStopStringComesAtTheEnd) {
   GenerationCall call = StreamCall(ApiForm::kChat);
   call.sampling.stop_strings = {"outside"};
   Asked asked(call);
-  asked.Push(Encode("to play out"));
+  asked.Push(EncodeStories("to play out"));
   std::string all = asked.Drain();
   EXPECT_EQ(TextOf(EventsOf(all)), " to play ");
   asked.End(FinishReason::kMaxTokens);
@@ -164,7 +160,7 @@ TEST(EventStream, AnErrorEndsTheStreamWithoutAFinish) {
     GenerationCall call = StreamCall(form);
     call.num_choices = 2;
     Asked asked(call);
-    asked.Push(Encode("One day Tim"));
+    asked.Push(EncodeStories("One day Tim"));
     asked.answers[0]->Finish(0, FinishReason::kError,
                              Status(StatusCode::kNonFinite, "layer 3 at 0x7f00"));
     const std::vector<Json> events = EventsOf(asked.Drain());
@@ -182,12 +178,45 @@ TEST(EventStream, AnErrorEndsTheStreamWithoutAFinish) {
   }
 }
 
+TEST(EventStream, TheProgressOfThePromptIsToldUntilTheFirstToken) {
+  GenerationCall call = StreamCall(ApiForm::kChat);
+  call.return_progress = true;
+  call.prompts = {std::vector<TokenId>(300, 403)};
+  Asked asked(call);
+  const AnswerJson json(&asked.model(), call, asked.answers);
+  EventStream often(&json, std::chrono::milliseconds(0));
+  EventStream seldom(&json, std::chrono::hours(1));
+  Answer& answer = *asked.answers[0];
+  EXPECT_FALSE(often.has_news());
+  answer.mutable_prompt().num_cached = 64;
+  answer.SetPromptComputed(64);
+  answer.SetPhase(AnswerPhase::kPrefill);
+  for (const uint32_t computed : {128, 256}) {
+    answer.SetPromptComputed(computed);
+    EXPECT_FALSE(seldom.has_news());
+    EXPECT_TRUE(often.has_news());
+    const std::vector<Json> events = EventsOf(often.NextEvent({}));
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0]["choices"], Json::array());
+    const Json& progress = events[0]["prompt_progress"];
+    EXPECT_EQ(progress["total"], 300);
+    EXPECT_EQ(progress["cache"], 64);
+    EXPECT_EQ(progress["processed"], computed);
+    EXPECT_TRUE(progress["time_ms"].is_number_integer());
+    EXPECT_FALSE(often.has_news());  // no further since
+  }
+  asked.Push({403});
+  answer.SetPromptComputed(300);
+  (void)often.NextEvent({});
+  EXPECT_FALSE(often.has_news());
+}
+
 TEST(EventStream, ChoicesOfAllPromptsTakeTurns) {
   GenerationCall call = StreamCall(ApiForm::kCompletions);
   call.prompts = {{1, 403}, {1, 407}};
   call.num_choices = 2;
   Asked asked(call);
-  const std::vector<TokenId> ids = Encode("One day");
+  const std::vector<TokenId> ids = EncodeStories("One day");
   for (uint32_t i = 0; i < 4; ++i)
     for (const TokenId id : ids) asked.Push(i / 2, i % 2, id);
   for (uint32_t i = 0; i < 4; ++i) {

@@ -123,7 +123,6 @@ constexpr ApiField kFields[] = {
 // clang-format on
 
 std::string Number(double value) {
-  if (value == kMostFloat || value == kLeastFloat) return value > 1 ? "3.4e38" : "1.2e-38";
   return fmt::format("{:.0f}", value == kInt64 ? value - 1 : value);
 }
 
@@ -149,7 +148,8 @@ std::string ValuesInWords(const ApiField& field) {
       return field.most >= kInt64 ? "an integer of 64 bits"
                                   : fmt::format("an integer from {} to {}", least, most);
     case kNumber:
-      return fmt::format("a number from {} to {}", least, most);
+      return field.least > 0 ? "a finite number above 0"
+                             : fmt::format("a number from {} to {}", least, most);
     case kString:
       return fmt::format("a string of {} to {} bytes", least, most);
     case kChoice:

@@ -18,7 +18,8 @@ namespace quire {
 
 enum class ApiForm { kChat, kCompletions };
 
-// Prefixes of the prompt to keep after the answer: whole pages of the first `num_tokens`.
+// A prefix of each prompt to keep after the answer: whole pages of the first `num_tokens`, or of all
+// of a shorter prompt.
 struct RetainMark {
   uint32_t num_tokens = 0;
   uint32_t ttl_s = 0;
@@ -56,12 +57,8 @@ struct GenerationCall {
   std::vector<std::string> ignored_fields;  // for x-quire-ignored
 };
 
-// One for each prompt; the tenant is the key's. AnswerWriter needs of them:
-//   keeps_times                    always: timings of the last chunk
-//   sampling.top_logprobs          `logprobs`, or 0 with num_sampled > num_choices: best_of chooses
-//                                  by mean log-probability, told or not
-//   num_choices                    num_sampled
-//   prompt_logprobs                the larger of `logprobs` with echo, and `prompt_logprobs`
+// One for each prompt; the tenant is the key's. They ask for what the answer needs: times, and
+// log-probabilities also for best_of and of echoed prompts.
 std::vector<Request> ToRequests(const GenerationCall& call, const std::string& tenant);
 
 }  // namespace quire

@@ -120,7 +120,7 @@ void AppendCompletionLogprobs(std::string& json, std::span<const ToldToken> toke
   json += "],\"token_logprobs\":[";
   for (const ToldToken& token : tokens) {
     AppendJsonComma(json);
-    if (token.logprobs != nullptr) {
+    if (token.logprobs.has_value()) {
       AppendJsonNumber(json, token.logprobs->sampled);
     } else {
       json += "null";
@@ -129,7 +129,7 @@ void AppendCompletionLogprobs(std::string& json, std::span<const ToldToken> toke
   json += "],\"top_logprobs\":[";
   for (const ToldToken& token : tokens) {
     AppendJsonComma(json);
-    if (token.logprobs != nullptr) {
+    if (token.logprobs.has_value()) {
       AppendAlternatives(json, token, form);
     } else {
       json += "null";
@@ -148,7 +148,7 @@ void AppendPromptLogprobs(std::string& json, std::span<const ToldToken> tokens,
   json += '[';
   for (const ToldToken& token : tokens) {
     AppendJsonComma(json);
-    if (token.logprobs == nullptr) {
+    if (!token.logprobs.has_value()) {
       json += "null";
       continue;
     }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -19,8 +20,8 @@ namespace quire {
 
 struct ToldToken {
   TokenId id = 0;
-  const Logprobs* logprobs = nullptr;  // null: nothing stands before it (the first of a prompt)
-  uint32_t offset = 0;                 // code points before its text
+  std::optional<Logprobs> logprobs = {};  // nothing for the first token of a prompt
+  uint32_t offset = 0;                    // code points before its text
 };
 
 struct LogprobsForm {

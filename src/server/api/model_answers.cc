@@ -35,6 +35,14 @@ Json ModelObject(const std::string& name, const ServedModel& model) {
             {"size", model.file_bytes}}}};
 }
 
+// A body with a served `model`, or none.
+ApiResult<Json> ReadBody(std::string_view body, const ServedModel& model) {
+  ApiResult<Json> object = ReadJsonObject(body);
+  if (!object.ok()) return object;
+  if (auto error = CheckModelName(Member(object.value(), "model"), model)) return *error;
+  return object;
+}
+
 ApiResult<bool> ReadFlag(const Json& object, const char* name, bool fallback) {
   const Json* value = Member(object, name);
   if (value == nullptr) return fallback;
@@ -109,7 +117,7 @@ ApiResult<std::string> AnswerModel(const std::string& id, const ServedModel& mod
 }
 
 ApiResult<std::string> AnswerTokenize(std::string_view body, const ServedModel& model) {
-  const ApiResult<Json> read = ReadJsonObject(body);
+  const ApiResult<Json> read = ReadBody(body, model);
   if (!read.ok()) return read.error();
   const Json& object = read.value();
   if (Member(object, "content") != nullptr) return TokenizeContent(object, model);
@@ -134,7 +142,7 @@ ApiResult<std::string> AnswerTokenize(std::string_view body, const ServedModel& 
 }
 
 ApiResult<std::string> AnswerDetokenize(std::string_view body, const ServedModel& model) {
-  const ApiResult<Json> object = ReadJsonObject(body);
+  const ApiResult<Json> object = ReadBody(body, model);
   if (!object.ok()) return object.error();
   const Json* list = Member(object.value(), "tokens");
   if (list == nullptr)
@@ -151,7 +159,7 @@ ApiResult<std::string> AnswerDetokenize(std::string_view body, const ServedModel
 }
 
 ApiResult<std::string> AnswerApplyTemplate(std::string_view body, const ServedModel& model) {
-  const ApiResult<Json> object = ReadJsonObject(body);
+  const ApiResult<Json> object = ReadBody(body, model);
   if (!object.ok()) return object.error();
   const ApiResult<CallFields> fields = CallFields::Read(object.value(), ApiForm::kChat, model);
   if (!fields.ok()) return fields.error();

@@ -55,6 +55,7 @@ CallCosts CostsOf(std::span<const std::shared_ptr<Answer>> answers) {
     if (!HasPromptReport(*answer)) continue;
     if (answer == answers.front()) costs.match_stop = report.match_stop;
     costs.cached_tokens += report.num_cached;
+    costs.cache_write_tokens += report.num_inserted;
     costs.queue_seconds = std::max(costs.queue_seconds, report.queue_seconds);
     costs.prompt_seconds =
         std::max(costs.prompt_seconds, report.first_token_seconds - report.queue_seconds);

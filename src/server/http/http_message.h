@@ -39,7 +39,8 @@ struct HttpResponse {
   HttpFields fields =
       {};  // others: retry-after, allow, ...; x-request-id is added by the transport
   std::string body = {};
-  bool closes = false;  // the connection ends after it
+  bool closes = false;      // the connection ends after it
+  bool tells_time = false;  // adds openai-processing-ms: from the whole request to this answer
 };
 
 }  // namespace quire

@@ -3,7 +3,7 @@
 // It reads heads and bodies within limits, hands whole requests to a handler and sends what the
 // handler answers, whole or in pieces. It knows no API: routes, keys and JSON are the handler's.
 //
-// What it keeps, whoever is at the other end (docs/server.md has the reasons):
+// What it keeps, whoever is at the other end (docs/server_transport.md has the reasons):
 //   - limits of HttpLimits; a request over one is answered (408, 413, 431, 503) before its body is
 //     read, and the connection closes;
 //   - framing that is not plain (two lengths, a length and chunks, a bare LF, an absolute or odd
@@ -98,14 +98,23 @@ class HttpHandler {
   virtual void OnRequest(HttpRequest request, HttpReply reply) = 0;
   // The transport itself refuses: makes the body of such an answer, so that all errors look alike.
   // `code`: request_timeout, request_too_large, headers_too_large, bad_request,
-  // too_many_connections.
+  // too_many_connections, overloaded.
   virtual HttpResponse OnRefusal(int status, std::string_view code, std::string_view message) = 0;
   // After Ring, once for any number of rings.
   virtual void OnRing() = 0;
   // Four times a second.
   virtual void OnTick() = 0;
   // A request was answered, or its client left (status 499): for the access log and the metrics.
+  // May come from inside a call on its reply.
   virtual void OnAnswered(const HttpRequest& request, int status, double seconds) = 0;
+  // More fields for the head of an answer, whoever made it: for CORS.
+  virtual void AddFields(const HttpRequest& request, HttpFields* fields) {
+    (void)request;
+    (void)fields;
+  }
+  // Something went wrong here that no client can see, as no file descriptor being left: for the
+  // log. Once for each kind.
+  virtual void OnTrouble(std::string_view what) { (void)what; }
 };
 
 class HttpServer {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -49,6 +50,16 @@ inline GenerationCall CallOf(ApiForm form, bool stream) {
   return call;
 }
 
+inline std::vector<TokenId> EncodeStories(std::string_view text, bool add_special = false) {
+  return StoriesTokenizer().Encode(text, {.add_special = add_special}).value();
+}
+
+inline Logprobs LogprobsOf(double sampled, const std::vector<TokenLogprob>& top) {
+  Logprobs logprobs = {.sampled = sampled, .num_top = static_cast<uint32_t>(top.size()), .top = {}};
+  std::copy(top.begin(), top.end(), logprobs.top.begin());
+  return logprobs;
+}
+
 // A call with its writer and the engine's side of its answers.
 class Asked {
  public:
@@ -58,18 +69,13 @@ class Asked {
     if (call.model.empty()) call.model = "tiny";
     if (call.prompts.empty()) call.prompts = {{1, 403, 407}};
     if (call.num_sampled < call.num_choices) call.num_sampled = call.num_choices;
-    if (call.logprobs || call.num_sampled > call.num_choices)
-      call.sampling.top_logprobs = static_cast<int32_t>(call.logprobs.value_or(0));
-    for (size_t i = 0; i < call.prompts.size(); ++i) {
-      const Request request = {.prompt = call.prompts[i],
-                               .sampling = call.sampling,
-                               .num_choices = call.num_sampled,
-                               .keeps_times = true};
-      answers.push_back(std::make_shared<Answer>(i + 1, request, kMostTokens));
-    }
+    uint64_t id = 0;
+    for (const Request& request : ToRequests(call, "tenant"))
+      answers.push_back(std::make_shared<Answer>(++id, request, kMostTokens));
     writer = std::make_unique<AnswerWriter>(&model_, std::move(call), answers);
   }
 
+  // As the engine: a token of a choice.
   void Push(uint32_t prompt, uint32_t choice, TokenId id, const Logprobs& logprobs = {}) {
     if (answers[prompt]->tokens(choice).empty() && choice == 0)
       answers[prompt]->mutable_prompt().first_token_seconds = answers[prompt]->SecondsSinceSubmit();
@@ -84,6 +90,8 @@ class Asked {
       for (uint32_t i = 0; i < answer->num_choices(); ++i)
         if (!answer->ended(i)) answer->Finish(i, reason, OkStatus(), stop_token);
   }
+
+  const ServedModel& model() const { return model_; }
 
   // What NextEvent gives until it has nothing.
   std::string Drain() {

@@ -1,0 +1,162 @@
+#include "server/admin.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/message_text.h"
+#include "server/admin_fields.h"
+
+namespace quire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+KvReport ReportNow(Engine& engine) {
+  KvReport report;
+  engine.Ask([&](StepLoop& loop) { report = ReadKvReport(engine, loop, loop.stats()); });
+  return report;
+}
+
+Json RequestJson(const RequestInfo& info) {
+  return {{"id", info.id},
+          {"request_id", info.label},
+          {"tenant", info.tenant},
+          {"phase", AnswerPhaseName(info.phase)},
+          {"running", info.num_running > 0},
+          {"prompt_tokens", info.prompt_len},
+          {"prompt_computed", info.num_prompt_computed},
+          {"cached_tokens", info.num_cached},
+          {"generated_tokens", info.num_generated},
+          {"choices", info.num_choices},
+          {"pages", info.held_pages},
+          {"bytes", info.held_bytes},
+          {"priority", info.priority},
+          {"preemptions", info.num_preemptions},
+          {"seconds", info.seconds}};
+}
+
+bool MaySee(const Client& client, const std::string& tenant) {
+  return client.is_admin || client.tenant == tenant;
+}
+
+}  // namespace
+
+Admin::Admin(Engine* engine, const ServedModel* model, const Metrics* metrics)
+    : engine_(engine), prefixes_(engine, model, metrics, &events_) {}
+
+std::string Admin::Cache(const Client& client) {
+  const KvReport report = ReportNow(*engine_);
+  return client.is_admin ? KvReportJson(report) : KvReportJson(report, client.tenant);
+}
+
+ApiResult<std::string> Admin::DropTenant(const Client& client, const std::string& tenant) {
+  if (!MaySee(client, tenant))
+    return PermissionDenied("Another tenant's cache can be dropped with an admin's key only.");
+  uint32_t num_pages = 0;
+  engine_->Ask([&](StepLoop& loop) { num_pages = loop.cache().DropTenant(tenant); });
+  const std::string text = Dump({{"tenant", tenant}, {"dropped_pages", num_pages}});
+  events_.Add("prefix", tenant, Dump({{"action", "tenant_dropped"}, {"dropped_pages", num_pages}}));
+  return text;
+}
+
+ApiResult<std::string> Admin::ResetPrefixCache(const Client& client, bool resets_running) {
+  if (!client.is_admin)
+    return PermissionDenied("The cache of all tenants can be reset with an admin's key only.");
+  bool success = false;
+  engine_->Ask([&](StepLoop& loop) {
+    if (resets_running) loop.PreemptAll();
+    if (loop.cache().pool().held_bytes() > 0) return;
+    loop.cache().DropAll();
+    success = true;
+  });
+  if (success) events_.Add("prefix", "", Dump({{"action", "reset"}}));
+  return Dump({{"success", success}});
+}
+
+std::string Admin::Requests(const Client& client) {
+  Json json = {{"schema", 1}, {"requests", Json::array()}};
+  for (const RequestInfo& info : engine_->requests())
+    if (MaySee(client, info.tenant)) json["requests"].push_back(RequestJson(info));
+  return Dump(json);
+}
+
+ApiResult<std::string> Admin::AbortRequest(const Client& client, const std::string& id) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
+  const bool is_number = error == std::errc() && end == id.data() + id.size();
+  uint32_t num_aborted = 0;
+  engine_->Ask([&](StepLoop& loop) {
+    for (const RequestInfo& info : loop.requests())
+      if (MaySee(client, info.tenant) && (info.label == id || (is_number && info.id == number)))
+        num_aborted += loop.Abort(info.id) ? 1 : 0;
+  });
+  if (num_aborted == 0)
+    return ApiError{.status = 404,
+                    .code = "request_not_found",
+                    .message = fmt::format("No request '{}' waits or runs; GET /quire/v1/requests "
+                                           "lists those that do.",
+                                           Printable(id))};
+  return Dump({{"id", id}, {"aborted", num_aborted}});
+}
+
+void Admin::NoteStart(const std::string& request_id, const std::string& tenant,
+                      const std::string& endpoint) {
+  events_.Add("request", tenant,
+              Dump({{"action", "started"},
+                    {"request_id", request_id},
+                    {"tenant", tenant},
+                    {"endpoint", endpoint}}));
+}
+
+void Admin::NoteEnd(const CallSummary& call) {
+  Json json = {{"action", "ended"},
+               {"request_id", call.request_id},
+               {"tenant", call.tenant},
+               {"endpoint", call.endpoint},
+               {"status", call.status}};
+  if (!call.error_code.empty()) json["code"] = call.error_code;
+  if (call.num_prompts > 0) {
+    json["prompt_tokens"] = call.prompt_tokens;
+    json["cached_tokens"] = call.cached_tokens;
+    json["generated_tokens"] = call.generated_tokens;
+    json["match_stop"] = MatchStopName(call.match_stop);
+    json["finish_reasons"] = call.finish_reasons;
+    json["preemptions"] = call.num_preemptions;
+  }
+  json["seconds"] = call.total_seconds;
+  events_.Add("request", call.tenant, Dump(json));
+}
+
+void Admin::NotePages() {
+  KvReport now = ReportNow(*engine_);
+  Json groups = Json::array();
+  bool has_changed = false;
+  for (size_t g = 0; g < now.groups.size(); ++g) {
+    const KvGroupReport& group = now.groups[g];
+    Json evicted = Json::object();
+    for (uint32_t reason = 0; reason < kNumEvictReasons; ++reason) {
+      const uint64_t before =
+          g < last_pages_.groups.size() ? last_pages_.groups[g].evicted_pages[reason] : 0;
+      if (group.evicted_pages[reason] == before) continue;
+      evicted[std::string(EvictReasonName(static_cast<EvictReason>(reason)))] =
+          group.evicted_pages[reason] - before;
+      has_changed = true;
+    }
+    groups.push_back({{"group", group.name},
+                      {"held", group.held.pages},
+                      {"cached", group.cached.pages},
+                      {"pinned", group.pinned.pages},
+                      {"evicted", std::move(evicted)}});
+  }
+  has_changed = has_changed || now.held_bytes != last_pages_.held_bytes ||
+                now.cached_bytes != last_pages_.cached_bytes ||
+                now.pinned_bytes != last_pages_.pinned_bytes;
+  if (has_changed)
+    events_.Add("page", "", Dump({{"free_bytes", now.free_bytes}, {"groups", std::move(groups)}}));
+  last_pages_ = std::move(now);
+}
+
+}  // namespace quire

@@ -1,0 +1,62 @@
+// Admin: what an operator or a tenant looks at and changes under /quire/v1, and vLLM's
+// /reset_prefix_cache: the JSON of answers to checked requests.
+//
+// A client sees what is its tenant's, an admin all. No text or token of a prompt is ever told.
+//
+// Threading: the helper thread: functions that ask the engine wait for the end of a step. Events
+// may be read by any thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "engine/engine.h"
+#include "server/api/api_error.h"
+#include "server/api/served_model.h"
+#include "server/call_summary.h"
+#include "server/client.h"
+#include "server/event_log.h"
+#include "server/kv_report.h"
+#include "server/metrics.h"
+#include "server/prefix_admin.h"
+
+namespace quire {
+
+class Admin {
+ public:
+  // All must outlive it.
+  Admin(Engine* engine, const ServedModel* model, const Metrics* metrics);
+
+  // GET /quire/v1/cache. A tenant's key gets the plan and its own bytes.
+  std::string Cache(const Client& client);
+  // DELETE /quire/v1/tenants/{t}/cache: all its prefixes; what runs keeps its pages to its end.
+  ApiResult<std::string> DropTenant(const Client& client, const std::string& tenant);
+  // POST /reset_prefix_cache: {"success": false}, and nothing dropped, while a request holds pages,
+  // unless `resets_running`: then they are preempted and compute anew. Admins only.
+  ApiResult<std::string> ResetPrefixCache(const Client& client, bool resets_running);
+
+  // GET and DELETE /quire/v1/requests. An id is the number that the list tells, or an x-request-id:
+  // then all that have it are ended.
+  std::string Requests(const Client& client);
+  ApiResult<std::string> AbortRequest(const Client& client, const std::string& id);
+
+  PrefixAdmin& prefixes() { return prefixes_; }
+
+  // GET /quire/v1/events: EventLog::Next. The server tells of requests as they start and end, and
+  // calls NotePages about once a second as long as somebody watches: it adds one "page" event if
+  // pages came or went.
+  EventLog& events() { return events_; }
+  void NoteStart(const std::string& request_id, const std::string& tenant,
+                 const std::string& endpoint);
+  void NoteEnd(const CallSummary& call);
+  void NotePages();
+
+ private:
+  Engine* const engine_;
+  EventLog events_;
+  PrefixAdmin prefixes_;
+  KvReport last_pages_;  // of the last NotePages
+};
+
+}  // namespace quire

@@ -1,0 +1,226 @@
+#include "server/admin_calls.h"
+
+#include <charconv>
+#include <string>
+#include <utility>
+
+#include "server/live_calls.h"
+
+namespace quire {
+namespace {
+
+constexpr size_t kMostEventBytes = 16 << 10;  // of one write; more waits in the ring
+constexpr uint32_t kTicksPerSecond = 4;
+
+using Clock = std::chrono::steady_clock;
+
+HttpResponse ResponseOf(const ApiResult<std::string>& answer, int status) {
+  if (!answer.ok()) return ErrorResponse(answer.error());
+  return {.status = status, .body = answer.value()};
+}
+
+std::string QueryOf(const HttpRequest& request, std::string_view name) {
+  return std::string(request.Query(name).value_or(""));
+}
+
+bool IsTrue(std::string_view text) { return text == "true" || text == "1" || text == "True"; }
+
+ApiResult<std::string> AnswerOf(Admin& admin, const RouteMatch& match, const HttpRequest& request,
+                                const Client& client) {
+  switch (match.route->id) {
+    case RouteId::kCache:
+      return admin.Cache(client);
+    case RouteId::kPrefixes:
+      return admin.prefixes().List(client, QueryOf(request, "sort"), QueryOf(request, "limit"));
+    case RouteId::kChangePrefix:
+      return admin.prefixes().Change(client, match.argument, request.body);
+    case RouteId::kDropPrefix:
+      return admin.prefixes().Drop(client, match.argument);
+    case RouteId::kDropTenantCache:
+      return admin.DropTenant(client, match.argument);
+    case RouteId::kMatch:
+      return admin.prefixes().Match(client, request.body);
+    case RouteId::kRequests:
+      return admin.Requests(client);
+    case RouteId::kAbortRequest:
+      return admin.AbortRequest(client, match.argument);
+    case RouteId::kResetPrefixCache:
+      return admin.ResetPrefixCache(client, IsTrue(QueryOf(request, "reset_running_requests")));
+    default:
+      return UnknownUrl(request.method, request.Path());
+  }
+}
+
+}  // namespace
+
+struct AdminCalls::PrefixCall {
+  PrefixCall(Client sender, TenantSlot its_slot, HttpReply its_reply)
+      : client(std::move(sender)), slot(std::move(its_slot)), reply(std::move(its_reply)) {}
+  const Client client;
+  TenantSlot slot;
+  HttpReply reply;
+  std::optional<PendingPrefix> pending = {};  // none until the engine has it
+  bool is_gone = false;
+  bool is_finishing = false;
+};
+
+struct AdminCalls::Watcher {
+  Watcher(Client who, HttpReply its_reply) : client(std::move(who)), reply(std::move(its_reply)) {}
+  const Client client;
+  HttpReply reply;
+  uint64_t last_id = 0;
+  Clock::time_point last_sent = Clock::now();
+  bool is_gone = false;
+};
+
+AdminCalls::AdminCalls(Admin* admin, HttpServer* server, HelperThread* helper,
+                       std::chrono::milliseconds keep_alive)
+    : admin_(admin), server_(server), helper_(helper), keep_alive_(keep_alive) {}
+
+bool AdminCalls::Takes(RouteId id) {
+  switch (id) {
+    case RouteId::kCache:
+    case RouteId::kPrefixes:
+    case RouteId::kAddPrefix:
+    case RouteId::kChangePrefix:
+    case RouteId::kDropPrefix:
+    case RouteId::kDropTenantCache:
+    case RouteId::kMatch:
+    case RouteId::kRequests:
+    case RouteId::kAbortRequest:
+    case RouteId::kResetPrefixCache:
+    case RouteId::kEvents:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void AdminCalls::Start(const RouteMatch& match, HttpRequest request, Client client, TenantSlot slot,
+                       HttpReply reply) {
+  if (match.route->id == RouteId::kEvents)
+    return StartWatch(request, std::move(client), std::move(reply));
+  if (match.route->id == RouteId::kAddPrefix)
+    return StartPrefix(std::move(request.body), std::move(client), std::move(slot),
+                       std::move(reply));
+  auto shared = std::make_shared<HttpRequest>(std::move(request));
+  helper_->Post([this, shared, match, client = std::move(client), reply]() mutable {
+    HttpResponse response = ResponseOf(AnswerOf(*admin_, match, *shared, client), 200);
+    server_->Post(
+        [reply, response = std::move(response)]() mutable { reply.Send(std::move(response)); });
+  });
+}
+
+void AdminCalls::StartPrefix(std::string body, Client client, TenantSlot slot, HttpReply reply) {
+  const auto call =
+      std::make_shared<PrefixCall>(std::move(client), std::move(slot), std::move(reply));
+  prefixes_.push_back(call);
+  const std::weak_ptr<PrefixCall> weak = call;
+  call->reply.Watch([] {},
+                    [weak](GoneReason) {
+                      const auto live = weak.lock();
+                      if (live == nullptr) return;
+                      live->is_gone = true;
+                      if (live->pending.has_value()) live->pending->answer->Abort();
+                    });
+  helper_->Post([this, call, body = std::move(body)] {
+    auto started = std::make_shared<ApiResult<PendingPrefix>>(
+        admin_->prefixes().Start(call->client, body, [server = server_] { server->Ring(); }));
+    server_->Post([this, call, started] {
+      if (started->ok()) {
+        call->pending = std::move(started->value());
+        call->slot.Charge(call->pending->tokens.size());
+        if (call->is_gone) call->pending->answer->Abort();
+      } else {
+        call->is_gone = true;
+        call->reply.Send(ErrorResponse(started->error()));
+      }
+      OnRing();
+    });
+  });
+}
+
+void AdminCalls::FinishPrefix(const std::shared_ptr<PrefixCall>& call) {
+  call->is_finishing = true;
+  helper_->Post([this, call] {
+    HttpResponse response = ResponseOf(admin_->prefixes().Finish(*call->pending), 201);
+    server_->Post([call, response = std::move(response)]() mutable {
+      call->reply.Send(std::move(response));
+      call->slot.Reset();
+    });
+  });
+}
+
+void AdminCalls::OnRing() {
+  for (const auto& call : prefixes_) {
+    if (call->is_gone || !call->pending.has_value() || !call->pending->is_computed()) continue;
+    FinishPrefix(call);
+  }
+  // One that is gone before the engine has it is kept by the helper's job.
+  std::erase_if(prefixes_, [](const auto& call) { return call->is_gone || call->is_finishing; });
+}
+
+void AdminCalls::StartWatch(const HttpRequest& request, Client client, HttpReply reply) {
+  if (watchers_.size() >= kMostWatchers)
+    return reply.Send(ErrorResponse({.status = 503,
+                                     .type = "server_error",
+                                     .code = "too_many_watchers",
+                                     .message = "As many clients watch events as may do.",
+                                     .retry_after_s = 30}));
+  const auto watcher = std::make_shared<Watcher>(std::move(client), std::move(reply));
+  watcher->last_id = admin_->events().last_id(watcher->client);
+  if (const auto text = request.Field("last-event-id"); text.has_value()) {
+    uint64_t id = 0;
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), id);
+    if (error == std::errc() && end == text->data() + text->size()) watcher->last_id = id;
+  }
+  const std::weak_ptr<Watcher> weak = watcher;
+  const auto on_sent = [this, weak] {
+    if (const auto live = weak.lock()) WriteEvents(*live);
+  };
+  const auto on_gone = [weak](GoneReason) {
+    if (const auto live = weak.lock()) live->is_gone = true;
+  };
+  watcher->reply.Watch(on_sent, on_gone);
+  watchers_.push_back(watcher);
+  HttpResponse head = {.content_type = "text/event-stream",
+                       .fields = {{"cache-control", "no-cache"}, {"x-accel-buffering", "no"}},
+                       .body = ": watching\n\n"};
+  watcher->reply.Start(std::move(head));
+  WriteEvents(*watcher);
+}
+
+void AdminCalls::WriteEvents(Watcher& watcher) {
+  if (watcher.is_gone || watcher.reply.unsent_bytes() > 0) return;
+  std::string events = admin_->events().Next(watcher.client, &watcher.last_id, kMostEventBytes);
+  const auto now = Clock::now();
+  if (events.empty() && keep_alive_.count() > 0 && now - watcher.last_sent > keep_alive_)
+    events = kKeepAliveEvent;
+  if (events.empty()) return;
+  watcher.last_sent = now;
+  watcher.reply.Write(std::move(events));
+}
+
+void AdminCalls::OnTick() {
+  std::erase_if(watchers_, [](const auto& watcher) { return watcher->is_gone; });
+  if (watchers_.empty()) return;
+  const auto watchers = watchers_;  // a write may end one
+  for (const auto& watcher : watchers) WriteEvents(*watcher);
+  if (num_ticks_++ % kTicksPerSecond != 0 || notes_pages_->exchange(true)) return;
+  helper_->Post([admin = admin_, notes = notes_pages_] {
+    admin->NotePages();
+    notes->store(false);
+  });
+}
+
+void AdminCalls::CutAll(const ApiError& error) {
+  for (const auto& call : std::exchange(prefixes_, {})) {
+    call->is_gone = true;
+    if (call->pending.has_value()) call->pending->answer->Abort();
+    call->reply.Send(ErrorResponse(error));
+  }
+  for (const auto& watcher : std::exchange(watchers_, {}))
+    if (!watcher->is_gone) watcher->reply.Finish();
+}
+
+}  // namespace quire

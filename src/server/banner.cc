@@ -1,0 +1,54 @@
+#include "server/banner.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "base/message_text.h"
+
+namespace quire {
+namespace {
+
+std::string Access(const BannerFacts& facts) {
+  if (facts.num_keys == 0) return "no keys: everyone who reaches it may use it";
+  return fmt::format("{} key{} of {} tenant{}", facts.num_keys, facts.num_keys == 1 ? "" : "s",
+                     facts.num_tenants, facts.num_tenants == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string Banner(const BannerFacts& facts, const KvReport& report) {
+  const KvPlan& plan = report.plan;
+  std::string text;
+  const auto line = [&](std::string_view name, const std::string& value) {
+    text += fmt::format("{:<9}{}\n", name, value);
+  };
+  line("quire", facts.version);
+  line("model",
+       fmt::format("{} ({}{}{}), context {} tokens, trained for {}", Printable(facts.model_name),
+                   facts.architecture, facts.file_type.empty() ? "" : ", ", facts.file_type,
+                   GroupDigits(plan.context_len), GroupDigits(facts.trained_context_len)));
+  line("weights", fmt::format("{} bytes", GroupDigits(facts.weight_bytes)));
+  line("KV", fmt::format("codec {} in all layers, page_size {} tokens, prefix cache {}", plan.codec,
+                         plan.page_size, plan.keeps_prefixes ? "on" : "off"));
+  for (const KvGroupReport& group : report.groups) {
+    const std::string sealed =
+        group.sealed_bytes == 0 ? "" : fmt::format(", {} sealed", GroupDigits(group.sealed_bytes));
+    line("group",
+         fmt::format("{}: {} bytes a page{}", group.name, GroupDigits(group.page_bytes), sealed));
+  }
+  line("pool", fmt::format("{} bytes, {} pages, {} tokens", GroupDigits(plan.budget_bytes),
+                           GroupDigits(plan.num_pages), GroupDigits(plan.num_tokens)));
+  line("requests",
+       fmt::format("the longest {} tokens, {:.2f} at once of {} tokens",
+                   GroupDigits(plan.longest_len), plan.concurrency, GroupDigits(plan.context_len)));
+  line("tiers", "device only");
+  line("cpu", fmt::format("{}, {} thread{}", facts.instruction_set, facts.num_threads,
+                          facts.num_threads == 1 ? "" : "s"));
+  line("server", fmt::format("{}, {}", facts.address, Access(facts)));
+  line("events", "no KV events are published");
+  for (const std::string& warning : facts.warnings) line("warning", warning);
+  return text;
+}
+
+}  // namespace quire

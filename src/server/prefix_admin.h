@@ -1,0 +1,86 @@
+// PrefixAdmin: the prefixes that people see and keep: /quire/v1/prefixes and /quire/v1/match.
+//
+// A client sees the prefixes of its tenant, an admin all; another tenant's prefix is "not found".
+// Tokens and texts of prompts are never told.
+//
+// Threading: the helper thread, but for Start's hook; each function asks the engine, so it waits
+// for the end of a step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/engine.h"
+#include "server/api/api_error.h"
+#include "server/api/served_model.h"
+#include "server/client.h"
+#include "server/event_log.h"
+#include "server/metrics.h"
+
+namespace quire {
+
+// How long a prefix is kept although nobody uses it.
+struct PrefixKeep {
+  bool is_pinned = false;
+  uint32_t ttl_s = 0;  // retained so long from now; 0: not
+  std::string label = {};
+};
+
+// A prefix whose missing part the engine computes.
+struct PendingPrefix {
+  Client client;
+  std::string salt = {};
+  std::vector<TokenId> tokens = {};  // whole pages
+  PrefixKeep keep = {};
+  std::shared_ptr<Answer> answer = {};
+
+  bool is_computed() const { return answer->ended(0); }
+};
+
+class PrefixAdmin {
+ public:
+  // All must outlive it.
+  PrefixAdmin(Engine* engine, const ServedModel* model, const Metrics* metrics, EventLog* events);
+
+  // Most bytes that each tenant may keep by pin or ttl; others, and 0: no limit. Any thread.
+  void SetRetainedLimits(std::map<std::string, uint64_t> limits);
+
+  // GET /quire/v1/prefixes?sort=bytes|hits|age&limit=. Empty texts: bytes, 100.
+  ApiResult<std::string> List(const Client& client, std::string_view sort, std::string_view limit);
+
+  // POST /quire/v1/prefixes in two parts, since the engine may need long: Start submits what is
+  // missing, with `on_news` as Request::on_news; when is_computed(), Finish keeps it and gives the
+  // body of the 201. A client that leaves meanwhile: answer->Abort().
+  ApiResult<PendingPrefix> Start(const Client& client, std::string_view body,
+                                 std::function<void()> on_news);
+  ApiResult<std::string> Finish(const PendingPrefix& pending);
+
+  // PATCH and DELETE /quire/v1/prefixes/{id}.
+  ApiResult<std::string> Change(const Client& client, const std::string& id, std::string_view body);
+  ApiResult<std::string> Drop(const Client& client, const std::string& id);
+
+  // POST /quire/v1/match: what the cache has of a prompt, and the id of its prefix if that is all
+  // of its whole pages; computes nothing.
+  ApiResult<std::string> Match(const Client& client, std::string_view body);
+
+ private:
+  uint64_t MostRetained(const std::string& tenant) const;
+
+  Engine* const engine_;
+  const ServedModel* const model_;
+  const Metrics* const metrics_;
+  EventLog* const events_;
+  mutable std::mutex limits_mutex_;
+  std::map<std::string, uint64_t> retained_limits_;
+};
+
+// Seconds since 1970 of a time of the engine's clock, whose now is `now_s`.
+int64_t UnixTime(uint32_t engine_s, uint32_t now_s);
+
+}  // namespace quire
