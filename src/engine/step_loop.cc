@@ -70,7 +70,8 @@ StepLoop::Live StepLoop::MakeLive(std::shared_ptr<SharedRequest> shared, uint32_
   if (request.sampling.has_penalties())
     live.state = SamplerState(request.sampling, sampler_.num_tokens());
   if (!request.sampling.stop_strings.empty()) {
-    live.detokenizer.emplace(tokenizer_, DecodeOptions{.starts_text = false});
+    live.detokenizer.emplace(
+        tokenizer_, DecodeOptions{.starts_text = false, .show_special = request.shows_special});
     live.stop_text.emplace(request.sampling);
   }
   live.scheduled.id = shared->answer->id();
