@@ -50,10 +50,7 @@ void StepLoop::Add(Request request, std::shared_ptr<Answer> answer, uint32_t mos
                                      .identity = runner_->identity()});
   const Status status = ns.ok() ? OkStatus() : ns.status();
   shared->tenant = cache().tenant_of(ns.ok() ? ns.value() : shared->ns);
-  if (ns.ok() && shared->request.uses_prefixes) {
-    shared->ns = ns.value();
-    shared->ns_hold = cache().Hold(shared->ns);
-  }
+  if (ns.ok() && shared->request.uses_prefixes) shared->ns = ns.value();
   shared->ns_hold = cache().Hold(shared->ns);
   auto live = std::make_unique<Live>(MakeLive(std::move(shared), 0));
   live->is_forking = live->shared->request.num_choices > 1;
@@ -145,7 +142,7 @@ void StepLoop::CountCached(Live& live) {
   const uint32_t position = live.pages->next_position();
   answer.SetPromptComputed(position);
   if (position <= live.num_reached) return;
-  answer.mutable_prompt().num_cached += position - live.num_reached;
+  answer.SetCached(answer.num_cached() + position - live.num_reached);
   live.num_reached = position;
 }
 
@@ -185,8 +182,6 @@ void StepLoop::Admit(Live& live, bool takes_match) {
                                            /*counts=*/!live.was_admitted));
   const bool is_first = !std::exchange(live.was_admitted, true);
   Answer& answer = *live.shared->answer;
-  if (answer.phase() <= AnswerPhase::kPrefill)
-    answer.SetPromptComputed(live.pages->next_position());
   CountCached(live);
   if (!is_first) return;
   LeaveQueue(*live.shared);
