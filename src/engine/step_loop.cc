@@ -143,7 +143,7 @@ void StepLoop::CountCached(Live& live) {
   const uint32_t position = live.pages->next_position();
   answer.SetPromptComputed(position);
   if (position <= live.num_reached) return;
-  answer.mutable_prompt().num_cached += position - live.num_reached;
+  answer.SetCached(answer.num_cached() + position - live.num_reached);
   live.num_reached = position;
 }
 
@@ -183,8 +183,6 @@ void StepLoop::Admit(Live& live, bool takes_match) {
                                            /*counts=*/!live.was_admitted));
   const bool is_first = !std::exchange(live.was_admitted, true);
   Answer& answer = *live.shared->answer;
-  if (answer.phase() <= AnswerPhase::kPrefill)
-    answer.SetPromptComputed(live.pages->next_position());
   CountCached(live);
   if (!is_first) return;
   LeaveQueue(*live.shared);
