@@ -269,7 +269,7 @@ FAULTS = [
     _fault("tree.7 kv.1", "a new key finds what the place had", "prefix_tree_evict.cc",
            "  if (root != kNoNode) Drop(root, EvictReason::kTenantShare);\n", ""),
     _fault("kv.1", "the old key finds what its place has now", "kv_cache.cc",
-           "    namespaces_.erase(*keys_[*ns]);\n", ""),
+           "    namespaces_.erase(namespaces_.find(*keys_[*ns]));\n", ""),
     _fault("kv.2", "a pin over the budget is made", "prefix_pins.cc",
            "cost > most_bytes - retained", "cost / 2 > most_bytes - retained"),
     _fault("kv.2", "a dropped text takes the pinned prefix before it", "kv_cache.cc",

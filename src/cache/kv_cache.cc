@@ -67,7 +67,7 @@ StatusOr<NamespaceId> KvCache::Namespace(const NamespaceKey& key) {
   if (!ns.ok()) {
     ns = tree_->ReuseNamespace(tenant, PrefixKeyOf(key));
     if (!ns.ok()) return ns.status();
-    namespaces_.erase(*keys_[*ns]);
+    namespaces_.erase(namespaces_.find(*keys_[*ns]));
   }
   keys_.resize(std::max<size_t>(keys_.size(), *ns + 1));
   keys_[*ns] = &namespaces_.emplace(key, *ns).first->first;

@@ -188,13 +188,14 @@ CommandBody AddCacheCommand(CLI::App& app) {
   CLI::App& cache = *app.add_subcommand("cache", "The KV cache of a running server");
   cache.require_subcommand(1);
   cache.footer("Environment: QUIRE_API_KEY is the key to send, if the server wants one.");
+  cache.add_option("--url", flags->url, "Where the server is")
+      ->envname("QUIRE_URL")
+      ->capture_default_str();
   using Function = StatusOr<int> (*)(const CacheFlags&);
   std::vector<std::pair<CLI::App*, Function>> commands;
   const auto add = [&](const char* name, const char* help, Function function) -> CLI::App& {
     CLI::App& command = *cache.add_subcommand(name, help);
-    command.add_option("--url", flags->url, "Where the server is")
-        ->envname("QUIRE_URL")
-        ->capture_default_str();
+    command.fallthrough();  // --url may stand after it
     commands.emplace_back(&command, function);
     return command;
   };

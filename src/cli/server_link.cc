@@ -42,8 +42,9 @@ Status ErrorOf(int status, const std::string& body, const std::string& url) {
 }  // namespace
 
 StatusOr<ServerLink> ServerLink::Create(const std::string& url, const std::string& api_key) {
-  QUIRE_ASSIGN_OR_RETURN(auto client, HttpClient::Create(url, kSilence));
-  return ServerLink(url, api_key, std::move(client));
+  auto client = HttpClient::Create(url, kSilence);
+  if (!client.ok()) return client.status().WithContext("--url or QUIRE_URL");
+  return ServerLink(url, api_key, std::move(client).value());
 }
 
 StatusOr<std::string> ServerLink::Ask(const std::string& method, const std::string& path,

@@ -59,8 +59,9 @@ void Engine::Run() {
     NoteProgress(loop_.has_work());
     if (loop_.has_work()) {
       if (!loop_.Step()) WaitForMail(std::chrono::milliseconds(5));
-    } else if (!WaitForMail(std::chrono::seconds(1))) {
-      loop_.Tick();
+    } else {
+      WaitForMail(std::chrono::seconds(1));
+      loop_.TickIfDue();  // also when mail comes all the time
     }
   }
   EmptyMailbox();

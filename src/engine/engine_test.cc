@@ -220,6 +220,10 @@ TEST(Engine, BadRequestsAreRefusedAndNameTheField) {
   request.num_choices = 1;
   request.sampling.min_tokens = 5;
   EXPECT_NE(engine->Submit(request).status().message().find("min_tokens"), std::string::npos);
+  request.max_tokens.reset();
+  request.sampling.min_tokens = 1'000'000'000;  // more than the context holds
+  EXPECT_EQ(engine->Submit(request).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(engine->Submit(request).status().message().find("min_tokens"), std::string::npos);
 }
 
 TEST(Engine, AFullPromptWithoutTokensIsComputedAndKept) {

@@ -162,6 +162,30 @@ TEST(PromptLogprobs, TakeFewRowsOfLogitsInAStep) {
   EXPECT_EQ(ScoresOf(*second), ComputedScores(Tokens(25, 2)));
 }
 
+// PFX-12, with the reference's numbers.
+TEST(PromptLogprobs, OfATrainedModelAreTheReferences) {
+  const auto path = SharedData("models/stories260K/stories260K-f32.gguf");
+  if (!path) GTEST_SKIP() << "no shared data on this machine";
+  EngineOptions options = SmallOptions();
+  options.activations = ActivationForm::kF32;
+  options.kv_codec = KvCodec::kF32;
+  const auto engine = Engine::Load(*path, options, {});
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  const auto prompt = (*engine)->tokenizer().Encode("Once upon a time, there was a little girl",
+                                                    {.add_special = true});
+  ASSERT_TRUE(prompt.ok());
+  const std::vector<double> expected = {-0.2437, -0.0175, -0.0121, -0.0007, -0.0317, -0.0684,
+                                        -0.0160, -0.0008, -0.4940, -0.4459, -0.0049, -0.0007};
+  ASSERT_EQ(prompt->size(), expected.size() + 1);
+  for (int round = 0; round < 2; ++round) {
+    const auto answer = Submit(**engine, ScoringRequest(*prompt, 0));
+    EXPECT_TRUE(answer->WaitForAll().ok());
+    const Scores scores = ScoresOf(*answer);
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(scores.logprobs[i], expected[i], 1e-4) << i;
+  }
+}
+
 TEST(PromptLogprobs, MoreThanTwentyOfTheLikeliestAreRefused) {
   auto engine = LoadSmall();
   Request request = GreedyRequest(Tokens(5), 1);

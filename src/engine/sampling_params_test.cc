@@ -63,6 +63,15 @@ TEST(SamplingParams, ABiasIsARangeAndAnIdOnce) {
   EXPECT_TRUE(many.Prepare(5000, {}).ok());
 }
 
+TEST(SamplingParams, ListsOfTokensAreBounded) {
+  SamplingParams many{.stop_tokens = std::vector<TokenId>(1025, 1)};
+  EXPECT_EQ(many.Prepare(5000, {}).message(), "stop_tokens has 1025 ids: need at most 1024");
+  many.stop_tokens.pop_back();
+  EXPECT_TRUE(many.Prepare(5000, {}).ok());
+  many.allowed_tokens.assign(5001, 1);
+  EXPECT_EQ(many.Prepare(5000, {}).message(), "allowed_tokens has 5001 ids, the vocabulary 5000");
+}
+
 TEST(SamplingParams, StopStringsAreBounded) {
   EXPECT_EQ(Refusal({.stop_strings = std::vector<std::string>(16, std::string(256, 'x'))}), "");
   EXPECT_EQ(Refusal({.stop_strings = std::vector<std::string>(17, "x")}),

@@ -90,7 +90,7 @@ bool StepLoop::Step() {
   const double forward_before = counts_.forward_seconds;
   ++step_;
   ++counts_.num_steps;
-  if (const uint32_t now = now_s(); now != last_tick_s_) Tick();
+  TickIfDue();
   TakeAborts();
   FollowOthers();
   scheduled_.clear();

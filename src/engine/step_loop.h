@@ -76,6 +76,10 @@ class StepLoop {
   bool Step();
   // Once a second or so, also while idle: memory goes back, retained prefixes expire.
   void Tick();
+  // Tick, if another second has begun.
+  void TickIfDue() {
+    if (now_s() != last_tick_s_) Tick();
+  }
   // Ends everything.
   void AbortAll();
   // Of cached pages and of steps, against other tenants' shares; > 0; 1 unless set.

@@ -111,6 +111,14 @@ TEST_F(AdminTest, ARetainedPrefixHasATimeAndAChangedOneTheNewTime) {
   EXPECT_EQ(engine_->stats().kv_pinned_bytes, 0u);
 }
 
+TEST_F(AdminTest, ARetainedPrefixGoesAtItsTimeHoweverOftenTheEngineIsAsked) {
+  (void)Parsed(Add(kAda, {{"token_ids", Ids(32)}, {"ttl_s", 1}}));
+  EXPECT_GT(engine_->stats().kv_pinned_bytes, 0u);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (engine_->stats().kv_pinned_bytes > 0 && std::chrono::steady_clock::now() < end) continue;
+  EXPECT_EQ(engine_->stats().kv_pinned_bytes, 0u);
+}
+
 TEST_F(AdminTest, ADroppedPrefixIsGone) {
   const std::string id = Parsed(Add(kAda, {{"token_ids", Ids(48)}}))["id"];
   EXPECT_EQ(Match(kAda, Ids(48))["id"], id);

@@ -331,6 +331,7 @@ void ApiServer::OnTick() {
   if (!is_loaded_.load(std::memory_order_acquire)) return;
   loaded_->calls->OnTick();
   loaded_->admin_calls->OnTick();
+  loaded_->metrics->NoteStall(loaded_->engine->stalled_seconds());
   loaded_->metrics->SetStalledStreams(static_cast<uint32_t>(loaded_->calls->num_stalled()));
   if (num_ticks_++ % kTicksPerSecond == 0) TickLog();
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <iterator>
 #include <mutex>
 #include <utility>
@@ -46,18 +47,18 @@ Buckets CountBuckets(uint32_t most) {
 }
 
 constexpr std::string_view kRequestEnds[] = {"stop", "length", "abort", "error"};
-constexpr size_t kAbort = 2, kError = 3;
+constexpr size_t kStop = 0, kLength = 1, kAbort = 2, kError = 3;
+constexpr double kStallSeconds = 10;
 constexpr std::string_view kMethods[] = {"GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"};
 
 // The index of the end of a call: the last in the order of kRequestEnds of those of its choices.
 size_t EndOf(const CallSummary& call) {
-  if (call.status == 499) return kAbort;
-  if (!call.error_code.empty()) return kError;
-  size_t end = 0;
-  for (const std::string& reason : call.finish_reasons)
-    for (size_t i = 0; i < std::size(kRequestEnds); ++i)
-      if (reason == kRequestEnds[i]) end = std::max(end, i);
-  return end;
+  const auto has = [&](std::string_view reason) {
+    return std::ranges::find(call.finish_reasons, reason) != call.finish_reasons.end();
+  };
+  if (call.status == 499 || has("abort")) return kAbort;  // by its client or by somebody's order
+  if (!call.error_code.empty() || has("error")) return kError;
+  return has("length") ? kLength : kStop;
 }
 
 }  // namespace
@@ -132,6 +133,8 @@ struct Metrics::Impl {
   Counter& engine_stalls = AddCounters("quire_engine_stalls_total",
                                        "Times that the engine had work and made no step for 10 s.")
                                .Add({});
+  std::atomic<bool> is_stalled{false};
+
   // Of the last calls: each weighs kOlderCalls of the one after it.
   static constexpr double kOlderCalls = 0.9;
   mutable std::mutex prefill_mutex;
@@ -216,7 +219,11 @@ void Metrics::CountRejection(std::string_view code) {
   impl_->rejections.Add({{"code", std::string(code)}}).Increment();
 }
 
-void Metrics::CountEngineStall() { impl_->engine_stalls.Increment(); }
+void Metrics::NoteStall(double stalled_seconds) {
+  const bool is_stalled = stalled_seconds > kStallSeconds;
+  if (is_stalled && !impl_->is_stalled.exchange(true)) impl_->engine_stalls.Increment();
+  if (!is_stalled) impl_->is_stalled.store(false);
+}
 void Metrics::SetStalledStreams(uint32_t count) { impl_->stalled_streams.Set(count); }
 
 namespace {

@@ -45,8 +45,8 @@ class Metrics {
   void ObserveHttp(std::string_view method, int status, std::string_view handler, double seconds);
   // A refusal before there was a call, by the code of its error body: "invalid_api_key".
   void CountRejection(std::string_view code);
-  // The engine made no step for 10 s although it had work.
-  void CountEngineStall();
+  // Engine::stalled_seconds(), a few times a second: counts a stall each time that 10 s are passed.
+  void NoteStall(double stalled_seconds);
   // Streams whose client does not take what is there, now.
   void SetStalledStreams(uint32_t count);
 

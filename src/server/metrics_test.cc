@@ -314,13 +314,23 @@ TEST(Metrics, RefusalsAndDisconnectsAreNoEndsOfRequests) {
   metrics.ObserveCall({.status = 503, .error_code = "queue_full"});
   metrics.ObserveCall({.status = 499, .num_prompts = 1, .phase = "prefill"});
   metrics.ObserveCall({.status = 500, .error_code = "internal", .num_prompts = 1});
+  metrics.ObserveCall({.status = 400,
+                       .error_code = "aborted",
+                       .num_prompts = 1,
+                       .finish_reasons = {"stop", "abort"}});
   const MetricText text = Scrape(metrics, nullptr);
   EXPECT_EQ(*text.Sum("quire_rejections_total", {{"code", "queue_full"}}), 1);
   EXPECT_EQ(*text.Sum("quire_disconnects_total", {{"phase", "prefill"}}), 1);
   EXPECT_EQ(*text.Sum("quire_disconnects_total"), 1);
-  EXPECT_EQ(*text.Sum("vllm:request_success_total", {{"finished_reason", "abort"}}), 1);
+  EXPECT_EQ(*text.Sum("vllm:request_success_total", {{"finished_reason", "abort"}}), 2);
   EXPECT_EQ(*text.Sum("vllm:request_success_total", {{"finished_reason", "error"}}), 1);
-  EXPECT_EQ(*text.Sum("vllm:request_success_total"), 2);
+  EXPECT_EQ(*text.Sum("vllm:request_success_total"), 3);
+}
+
+TEST(Metrics, AStallIsCountedOnceWhileItLasts) {
+  Metrics metrics(Options());
+  for (const double seconds : {0., 9.9, 10.1, 11., 30., 0., 12.}) metrics.NoteStall(seconds);
+  EXPECT_EQ(*Scrape(metrics, nullptr).Sum("quire_engine_stalls_total"), 2);
 }
 
 TEST(Metrics, LabelsOfStrangersAreBounded) {

@@ -107,6 +107,28 @@ TEST(EventStream, TheFirstTokenOfACompletionMakesAChunkWithoutText) {
   EXPECT_EQ(TextOf(EventsOf(asked.Drain())), "\U0001F999");
 }
 
+TEST(EventStream, ATokenIsToldWithTheCharacterThatItIsPartOf) {
+  GenerationCall call = StreamCall(ApiForm::kCompletions);
+  call.logprobs = 0;
+  Asked asked(call);
+  asked.Push({kFirstByteToken + 0xC3});
+  const Json first = EventsOf(asked.Drain())[0]["choices"][0];  // the first token makes a chunk
+  EXPECT_EQ(first["logprobs"]["tokens"], Json::array());
+  asked.Push({kFirstByteToken + 0xA9});
+  const Json second = EventsOf(asked.Drain())[0]["choices"][0];
+  EXPECT_EQ(second["text"], "\u00e9");
+  EXPECT_EQ(second["logprobs"]["tokens"].size(), 2u);
+}
+
+TEST(EventStream, ABacklogWithoutTextHidesNothingBehindIt) {
+  Asked asked(StreamCall(ApiForm::kCompletions));
+  asked.Push(EncodeStories("a"));
+  (void)asked.Drain();
+  asked.Push(std::vector<TokenId>(1000, 1));  // control tokens
+  asked.Push({kFirstByteToken + 'b'});
+  EXPECT_EQ(TextOf(EventsOf(asked.writer->NextEvent({}))), "b");
+}
+
 // STR-13
 TEST(EventStream, ACharacterThatNeverEndsIsReplacedInBothModes) {
   const std::vector<TokenId> ids(3, kFirstByteToken + 0xF0);

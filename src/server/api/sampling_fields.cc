@@ -97,9 +97,6 @@ Refusal ReadLogprobs(const CallFields& fields, GenerationCall* call) {
                           "prompt_logprobs can't be streamed: set stream to false.");
     call->prompt_logprobs = static_cast<uint32_t>(*count);
   }
-  if (call->logprobs) call->sampling.top_logprobs = static_cast<int32_t>(*call->logprobs);
-  // The best are found by their log-probabilities.
-  if (call->num_sampled > call->num_choices && !call->logprobs) call->sampling.top_logprobs = 0;
   return {};
 }
 

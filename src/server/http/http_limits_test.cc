@@ -173,25 +173,37 @@ TEST(HttpLimits, OneAddressCannotTakeAllConnections) {
   EXPECT_EQ(second.Read().status, 200);
 }
 
-// SEC-09.
-TEST(HttpLimits, SlowClientsDoNotHoldUpAGoodOne) {
-  TestHandler handler;
-  const auto server = StartServer(&handler, {.head_time = milliseconds(400)});
+// The fourth part of the times in which `client` is answered, for `most`; `between` runs before
+// each.
+Clock::duration AnswerTime(TestClient* client, milliseconds most,
+                           const std::function<void(size_t)>& between) {
   std::vector<Clock::duration> times;
-  std::vector<TestClient> slow;
-  for (int i = 0; i < 200; ++i) slow.emplace_back(server->port());
   const auto begin = Clock::now();
-  TestClient good(server->port());
-  for (size_t byte = 0; Clock::now() - begin < milliseconds(600); ++byte) {
-    for (TestClient& client : slow) client.Write(Get("/hello").substr(byte % 8, 1));
+  for (size_t i = 0; times.empty() || Clock::now() - begin < most; ++i) {
+    between(i);
     const auto asked = Clock::now();
-    good.Write(Get("/hello"));
-    ASSERT_EQ(good.Read().status, 200);
+    client->Write(Get("/hello"));
+    EXPECT_EQ(client->Read().status, 200);
     times.push_back(Clock::now() - asked);
     std::this_thread::sleep_for(milliseconds(20));
   }
   std::sort(times.begin(), times.end());
-  EXPECT_LT(times[times.size() / 4], milliseconds(50));
+  return times[times.size() / 4];
+}
+
+// SEC-09.
+TEST(HttpLimits, SlowClientsDoNotHoldUpAGoodOne) {
+  TestHandler handler;
+  const auto server = StartServer(&handler, {.head_time = milliseconds(400)});
+  TestClient good(server->port());
+  const auto alone = AnswerTime(&good, milliseconds(300), [](size_t) {});
+  std::vector<TestClient> slow;
+  for (int i = 0; i < 200; ++i) slow.emplace_back(server->port());
+  const auto among = AnswerTime(&good, milliseconds(600), [&](size_t i) {
+    for (TestClient& client : slow) client.Write(Get("/hello").substr(i % 8, 1));
+  });
+  // 200 reads are under way in front of the good one's; a processor may be away for some time.
+  EXPECT_LT(among, 3 * alone + milliseconds(20));
   for (TestClient& client : slow) EXPECT_TRUE(client.WaitClosed());
   EXPECT_EQ(slow.front().unread().substr(0, 12), "HTTP/1.1 408");
   EXPECT_TRUE(WaitFor([&] { return server->num_connections() == 1; }));

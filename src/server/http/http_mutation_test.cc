@@ -20,6 +20,7 @@ using std::chrono::milliseconds;
 
 constexpr uint64_t kSeed = 20'261'130;
 constexpr int kNumRequests = 20'000;
+constexpr int kAtOnce = 50;
 
 // Takes whole answers off the front; false if one is not HTTP. An answer to HEAD has a length and
 // no body: then what follows is the next answer or the end.
@@ -67,17 +68,25 @@ TEST(HttpMutation, EachAnswerIsHttpAndEachConnectionEnds) {
   (*server)->Run();
   const uint64_t seed = kSeed + testing::UnitTest::GetInstance()->random_seed();
   HttpMutator mutator(seed);
-  for (int i = 0; i < kNumRequests; ++i) {
-    std::string bytes = mutator.Requests();
-    for (size_t num = mutator.Below(4); num > 0; --num) mutator.Mutate(&bytes);
-    TestClient client(options.unix_path);
-    ASSERT_TRUE(client.is_connected());
-    client.Write(bytes);
-    client.ShutWrite();
-    ASSERT_TRUE(client.WaitClosed()) << "seed " << seed << " request " << i << "\n" << bytes;
-    ASSERT_TRUE(AreAnswers(client.unread())) << "seed " << seed << " request " << i << "\n"
-                                             << bytes << "\n--\n"
-                                             << client.unread();
+  for (int first = 0; first < kNumRequests; first += kAtOnce) {
+    std::vector<TestClient> clients;
+    std::vector<std::string> sent;
+    for (int i = 0; i < kAtOnce; ++i) {
+      std::string& bytes = sent.emplace_back(mutator.Requests());
+      for (size_t num = mutator.Below(4); num > 0; --num) mutator.Mutate(&bytes);
+      TestClient& client = clients.emplace_back(options.unix_path);
+      ASSERT_TRUE(client.is_connected());
+      client.Write(bytes);
+      client.ShutWrite();
+    }
+    for (int i = 0; i < kAtOnce; ++i) {
+      const auto words = [&] {
+        return "seed " + std::to_string(seed) + " request " + std::to_string(first + i) + "\n" +
+               sent[i] + "\n--\n" + clients[i].unread();
+      };
+      ASSERT_TRUE(clients[i].WaitClosed()) << words();
+      ASSERT_TRUE(AreAnswers(clients[i].unread())) << words();
+    }
   }
   EXPECT_GT(handler.num_requests, kNumRequests / 4);
   EXPECT_EQ(handler.num_troubles, 0);

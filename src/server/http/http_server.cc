@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
@@ -151,8 +152,9 @@ struct HttpServer::Impl final : ConnectionOwner {
       if (error) return;
       uint64_t count;
       (void)!read(ringing.native_handle(), &count, sizeof(count));
-      // Before the handler looks for news: a ring after this is a new one.
-      has_rung.store(false);
+      // Before the handler looks for news: a ring after this is a new one, and what was written
+      // before one that this takes is seen (so an exchange, not a store).
+      has_rung.exchange(false);
       handler->OnRing();
       WaitForRing();
     });

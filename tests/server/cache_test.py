@@ -1,0 +1,153 @@
+"""The cache's own routes and `quire cache`, against a real server.
+
+Usage: cache_test.py QUIRE [unittest arguments]
+"""
+
+import json
+import os
+import re
+import subprocess
+import threading
+import time
+import unittest
+
+import harness
+from harness import ONCE, STORIES, Server
+
+QUIRE = harness.quire_from_arguments()
+SYSTEM = "Lily and Tom went to the park to play with a big red ball. " * 6
+
+
+def number_after(text, before):
+    found = re.search(re.escape(before) + r"([\d,]+)", text)
+    return int(found.group(1).replace(",", ""))
+
+
+class Cache(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(QUIRE, STORIES, "--page-size", 16, "--threads", 1)
+
+    @classmethod
+    def tearDownClass(cls):
+        code = cls.server.stop()
+        assert code == 0, f"exit code {code}:\n{cls.server.stderr()}"
+
+    def setUp(self):
+        self.server.post("/reset_prefix_cache", b"")
+
+    def command(self, *arguments, code=0, env=None):
+        address = f"http://127.0.0.1:{self.server.port}"
+        done = subprocess.run([QUIRE, "cache", *map(str, arguments)], capture_output=True, text=True,
+                              timeout=60, env={**os.environ, "QUIRE_URL": address, **(env or {})})
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout if code == 0 else done.stderr
+
+    def test_banner_metrics_and_cache_tell_the_same_bytes(self):
+        banner = self.server.stderr()
+        self.server.complete(max_tokens=40)
+        cache = self.server.get("/quire/v1/cache").json
+        self.assertEqual(number_after(banner, "pool     "), cache["budget_bytes"])
+        self.assertEqual(number_after(banner, "CPU KV cache size: "), cache["pool_tokens"])
+        self.assertEqual(self.server.metric("quire_kv_budget_bytes"), cache["budget_bytes"])
+        for state in ("held", "cached", "pinned", "free"):
+            self.assertEqual(self.server.metric("quire_kv_bytes", state=state),
+                             cache[state + "_bytes"], state)
+        self.assertEqual(self.server.metric("quire_kv_bytes"), cache["budget_bytes"])
+        self.assertGreater(cache["cached_bytes"], 0)
+
+    def test_a_pinned_prefix_is_used_and_can_be_dropped_by_its_text(self):
+        made = json.loads(self.command("pin", "-p", SYSTEM, "--label", "system", "--json"))
+        self.assertTrue(made["pinned"])
+        self.assertGreater(made["computed_tokens"], 0)
+        answer = self.server.complete(SYSTEM + ONCE, max_tokens=1)
+        cached = answer.json["usage"]["prompt_tokens_details"]["cached_tokens"]
+        # Where the two texts meet, tokens may differ.
+        self.assertGreaterEqual(cached, made["tokens"] - 16)
+        listed = self.command("prefixes", "--sort", "hits").splitlines()
+        self.assertEqual(listed[0].split("\t")[0], "id")
+        row = next(line.split("\t") for line in listed if line.startswith(made["id"]))
+        self.assertEqual((row[1], row[7], row[9]), (str(made["tokens"]), "pinned", "system"))
+        self.command("drop", "-p", SYSTEM)
+        self.assertNotIn(made["id"], self.command("prefixes"))
+        self.assertIn("does not have", self.command("drop", "-p", SYSTEM, code=3))
+
+    def test_a_ttl_is_told_and_ends(self):
+        made = self.server.post("/quire/v1/prefixes", {"prompt": SYSTEM, "ttl_s": 1})
+        self.assertEqual(made.status, 201)
+        self.assertAlmostEqual(made.json["expires_at"], time.time() + 1, delta=2)
+        end = time.monotonic() + 10
+        while self.server.metric("quire_kv_bytes", state="pinned") > 0:
+            self.assertLess(time.monotonic(), end, "it is still kept")
+            time.sleep(0.1)
+
+    def test_match_computes_nothing(self):
+        before = self.server.metric("vllm:prompt_tokens_total")
+        match = self.server.post("/quire/v1/match", {"prompt": SYSTEM}).json
+        self.assertEqual((match["matched_tokens"], match["stop"]), (0, "namespace"))
+        self.assertEqual(self.server.metric("vllm:prompt_tokens_total"), before)
+        self.assertNotIn("Lily", json.dumps(match))
+
+    def test_events_tell_of_a_request_and_of_pages(self):
+        connection = self.server.connect(20)
+        connection.request("GET", "/quire/v1/events")
+        stream = connection.getresponse()
+        self.assertEqual(stream.getheader("content-type"), "text/event-stream")
+        seen = []
+
+        def read():
+            while not {"request", "page"} <= {kind for kind, _ in seen}:
+                line = stream.readline().decode().strip()
+                if line.startswith("event: "):
+                    kind = line[7:]
+                elif line.startswith("data: "):
+                    seen.append((kind, json.loads(line[6:])))
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        self.server.complete(max_tokens=5, fields={"x-request-id": "watched"})
+        reader.join(15)
+        self.assertFalse(reader.is_alive(), seen)
+        ended = [event for kind, event in seen
+                 if kind == "request" and event["request_id"] == "watched"]
+        self.assertIn("started", [event["action"] for event in ended])
+        self.assertNotIn(ONCE, json.dumps(seen))
+        connection.close()
+
+    def test_a_live_request_is_listed_and_ended(self):
+        answers = []
+
+        def work():
+            answers.append(self.server.complete(max_tokens=400, ignore_eos=True, n=8, seed=1,
+                                                fields={"x-request-id": "long-one"}))
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        end = time.monotonic() + 10
+        while not any(request["request_id"] == "long-one"
+                      for request in self.server.get("/quire/v1/requests").json["requests"]):
+            if not worker.is_alive() or time.monotonic() > end:
+                break
+        ended = self.server.ask("DELETE", "/quire/v1/requests/long-one")
+        worker.join(30)
+        if ended.status == 200:  # else it was faster than we
+            self.assertNotEqual(answers[0].status, 200)
+        self.assertEqual(self.server.ask("DELETE", "/quire/v1/requests/long-one").status, 404)
+
+    def test_stat_and_top_print_what_happens(self):
+        lines = self.command("stat", "--count", 2, "--interval", 0.1).splitlines()
+        self.assertEqual(len(lines), 3)
+        self.assertEqual(lines[0].split("\t")[0], "running")
+        self.assertEqual(len(lines[1].split("\t")), len(lines[0].split("\t")))
+        self.assertIn("phase", self.command("top", "--count", 1))
+        self.assertIn("budget_bytes", self.command("info"))
+
+    def test_a_flag_is_stronger_than_the_environment(self):
+        error = self.command("info", "--url", "http://127.0.0.1:1", code=1)
+        self.assertIn("quire serve MODEL", error)
+        self.assertIn("127.0.0.1:1", error)
+        self.assertIn("--url", self.command("info", "--url", "ftp://x", code=3))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
