@@ -87,7 +87,10 @@ StatusOr<int> Serve(CLI::App& command, ServeFlags& flags) {
     // Loading can't be stopped half way, so a signal ends the process as it is.
     int signal = SIGHUP;
     while (signal == SIGHUP) signal = WaitForSignal(signals);
-    if (signal != SIGUSR1) std::_Exit(128 + signal);
+    if (signal != SIGUSR1) {
+      if (!options.http.unix_path.empty()) unlink(options.http.unix_path.c_str());
+      std::_Exit(128 + signal);
+    }
   }
   QUIRE_RETURN_IF_ERROR(loaded);
   fmt::print(stderr, "{}", server->Banner());
