@@ -80,8 +80,9 @@ Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) 
       &limits_, [this](const CallSummary& summary) { OnCallEnded(summary); });
   loaded->admin =
       std::make_unique<Admin>(loaded->engine.get(), &loaded->card->served(), loaded->metrics.get());
-  loaded->admin_calls = std::make_unique<AdminCalls>(loaded->admin.get(), http_.get(),
-                                                     helper_.get(), options_.sse_keep_alive);
+  loaded->admin_calls =
+      std::make_unique<AdminCalls>(loaded->admin.get(), loaded->metrics.get(), http_.get(),
+                                   helper_.get(), options_.sse_keep_alive);
   ApplyTenantRules(*loaded, access_.tenants());
   loaded_ = std::move(loaded);
   // The HTTP thread looks at loaded_ only after it has seen this.
@@ -206,8 +207,6 @@ void ApiServer::OnRequest(HttpRequest request, HttpReply reply) {
     const ApiResult<std::string> answer = AnswerOnHelper(match, *shared, client);
     HttpResponse response =
         answer.ok() ? HttpResponse{.body = answer.value()} : ErrorResponse(answer.error());
-    if (answer.ok() && match.route->id == RouteId::kMetrics)
-      response.content_type = kMetricsContentType;
     http_->Post(
         [reply, response = std::move(response)]() mutable { reply.Send(std::move(response)); });
   });
@@ -279,8 +278,6 @@ ApiResult<std::string> ApiServer::AnswerOnHelper(const RouteMatch& match,
       return nlohmann::json({{"version", kQuireVersion}}).dump();
     case RouteId::kLoad:
       return nlohmann::json({{"server_load", num_calls_.load()}}).dump();
-    case RouteId::kMetrics:
-      return loaded_->metrics->Text(loaded_->engine.get());
     case RouteId::kModels:
       return AnswerModels(model);
     case RouteId::kModel:
@@ -337,21 +334,17 @@ void ApiServer::OnTick() {
 }
 
 void ApiServer::TickLog() {
-  // The engine answers between two steps, for which this thread must not wait.
-  helper_->Post([this] {
-    const EngineStats stats = loaded_->engine->stats();
-    http_->Post([this, stats] {
-      log_.Tick({.num_prompt_tokens = stats.prompt_tokens,
-                 .num_generated_tokens = stats.generated_tokens,
-                 .num_queried_tokens = stats.matches.queried_tokens,
-                 .num_hit_tokens = stats.matches.matched_tokens,
-                 .num_preemptions = stats.num_preemptions,
-                 .num_running = stats.num_running,
-                 .num_waiting = stats.num_waiting,
-                 .held_bytes = stats.kv_held_bytes,
-                 .budget_bytes = stats.kv_budget_bytes},
-                Log::Clock::now());
-    });
+  loaded_->admin_calls->ReadStats([this](const EngineStats& stats) {
+    log_.Tick({.num_prompt_tokens = stats.prompt_tokens,
+               .num_generated_tokens = stats.generated_tokens,
+               .num_queried_tokens = stats.matches.queried_tokens,
+               .num_hit_tokens = stats.matches.matched_tokens,
+               .num_preemptions = stats.num_preemptions,
+               .num_running = stats.num_running,
+               .num_waiting = stats.num_waiting,
+               .held_bytes = stats.kv_held_bytes,
+               .budget_bytes = stats.kv_budget_bytes},
+              Log::Clock::now());
   });
 }
 
