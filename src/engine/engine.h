@@ -76,6 +76,9 @@ class Engine {
   // Runs `work` on the engine thread between two steps, and waits for it: for looks at the cache
   // and changes to it (pin, drop, namespaces).
   void Ask(const std::function<void(StepLoop&)>& work);
+  // The same without waiting: for those who have other things to do while a long step goes on.
+  // What was not run when the engine ends is run then.
+  void AskLater(std::function<void(StepLoop&)> work) { Post(std::move(work)); }
 
  private:
   explicit Engine(std::unique_ptr<ModelRunner> runner, Tokenizer tokenizer);

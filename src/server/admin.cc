@@ -130,8 +130,7 @@ void Admin::NoteEnd(const CallSummary& call) {
   events_.Add("request", call.tenant, Dump(json));
 }
 
-void Admin::NotePages() {
-  KvReport now = ReportNow(*engine_);
+void Admin::NotePages(KvReport now) {
   Json groups = Json::array();
   bool has_changed = false;
   for (size_t g = 0; g < now.groups.size(); ++g) {

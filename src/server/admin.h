@@ -42,15 +42,16 @@ class Admin {
   ApiResult<std::string> AbortRequest(const Client& client, const std::string& id);
 
   PrefixAdmin& prefixes() { return prefixes_; }
+  Engine& engine() { return *engine_; }
 
   // GET /quire/v1/events: EventLog::Next. The server tells of requests as they start and end, and
-  // calls NotePages about once a second as long as somebody watches: it adds one "page" event if
-  // pages came or went.
+  // gives NotePages a report about once a second as long as somebody watches: it adds one "page"
+  // event if pages came or went. By one thread, and asks nothing.
   EventLog& events() { return events_; }
   void NoteStart(const std::string& request_id, const std::string& tenant,
                  const std::string& endpoint);
   void NoteEnd(const CallSummary& call);
-  void NotePages();
+  void NotePages(KvReport now);
 
  private:
   Engine* const engine_;

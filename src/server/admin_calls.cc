@@ -73,9 +73,9 @@ struct AdminCalls::Watcher {
   bool is_gone = false;
 };
 
-AdminCalls::AdminCalls(Admin* admin, HttpServer* server, HelperThread* helper,
-                       std::chrono::milliseconds keep_alive)
-    : admin_(admin), server_(server), helper_(helper), keep_alive_(keep_alive) {}
+AdminCalls::AdminCalls(Admin* admin, const Metrics* metrics, HttpServer* server,
+                       HelperThread* helper, std::chrono::milliseconds keep_alive)
+    : admin_(admin), metrics_(metrics), server_(server), helper_(helper), keep_alive_(keep_alive) {}
 
 bool AdminCalls::Takes(RouteId id) {
   switch (id) {
@@ -90,6 +90,7 @@ bool AdminCalls::Takes(RouteId id) {
     case RouteId::kAbortRequest:
     case RouteId::kResetPrefixCache:
     case RouteId::kEvents:
+    case RouteId::kMetrics:
       return true;
     default:
       return false;
@@ -100,6 +101,7 @@ void AdminCalls::Start(const RouteMatch& match, HttpRequest request, Client clie
                        HttpReply reply) {
   if (match.route->id == RouteId::kEvents)
     return StartWatch(request, std::move(client), std::move(reply));
+  if (match.route->id == RouteId::kMetrics) return StartScrape(std::move(reply));
   if (match.route->id == RouteId::kAddPrefix)
     return StartPrefix(std::move(request.body), std::move(client), std::move(slot),
                        std::move(reply));
@@ -108,6 +110,49 @@ void AdminCalls::Start(const RouteMatch& match, HttpRequest request, Client clie
     HttpResponse response = ResponseOf(AnswerOf(*admin_, match, *shared, client), 200);
     server_->Post(
         [reply, response = std::move(response)]() mutable { reply.Send(std::move(response)); });
+  });
+}
+
+// The engine may run what it was asked after this object is gone, but then the HTTP thread has
+// ended and runs nothing: only there `this` is touched.
+void AdminCalls::StartScrape(HttpReply reply) {
+  struct Numbers {
+    EngineStats stats;
+    KvReport report;
+  };
+  admin_->engine().AskLater([this, server = server_, engine = &admin_->engine(),
+                             reply = std::move(reply)](StepLoop& loop) {
+    auto numbers = std::make_shared<Numbers>();
+    numbers->stats = loop.stats();
+    numbers->report = ReadKvReport(*engine, loop, numbers->stats);
+    server->Post([this, numbers, reply] {
+      helper_->Post([metrics = metrics_, server = server_, numbers, reply] {
+        HttpResponse response = {.content_type = kMetricsContentType,
+                                 .body = metrics->Text(numbers->stats, numbers->report)};
+        server->Post(
+            [reply, response = std::move(response)]() mutable { reply.Send(std::move(response)); });
+      });
+    });
+  });
+}
+
+void AdminCalls::ReadStats(std::function<void(const EngineStats&)> then) {
+  if (std::exchange(reads_stats_, true)) return;
+  admin_->engine().AskLater([this, server = server_, then = std::move(then)](StepLoop& loop) {
+    server->Post([this, then, stats = loop.stats()] {
+      reads_stats_ = false;
+      then(stats);
+    });
+  });
+}
+
+void AdminCalls::NotePages() {
+  if (std::exchange(notes_pages_, true)) return;
+  admin_->engine().AskLater([this, server = server_, engine = &admin_->engine()](StepLoop& loop) {
+    server->Post([this, report = ReadKvReport(*engine, loop, loop.stats())]() mutable {
+      notes_pages_ = false;
+      admin_->NotePages(std::move(report));
+    });
   });
 }
 
@@ -206,11 +251,7 @@ void AdminCalls::OnTick() {
   if (watchers_.empty()) return;
   const auto watchers = watchers_;  // a write may end one
   for (const auto& watcher : watchers) WriteEvents(*watcher);
-  if (num_ticks_++ % kTicksPerSecond != 0 || notes_pages_->exchange(true)) return;
-  helper_->Post([admin = admin_, notes = notes_pages_] {
-    admin->NotePages();
-    notes->store(false);
-  });
+  if (num_ticks_++ % kTicksPerSecond == 0) NotePages();
 }
 
 void AdminCalls::CutAll(const ApiError& error) {

@@ -1,15 +1,16 @@
-// AdminCalls: the requests to /quire/v1 and /reset_prefix_cache under way, from the parsed head to
-// the last byte. What they mean is server/admin.h.
+// AdminCalls: the requests to /quire/v1, /reset_prefix_cache and /metrics under way, from the
+// parsed head to the last byte. What they mean is server/admin.h and server/metrics.h.
 //
-// Most are one job of the helper thread. Two last longer: a prefix that has to be computed, whose
-// client may leave, and streams of events, of which each holds the id of its last event and nothing
-// else.
+// What is asked every few seconds (metrics, numbers for the log, pages for events) waits for the
+// end of the engine's step without keeping a thread: new requests need the helper. Others are one
+// job of the helper thread. Two last longer: a prefix that has to be computed, whose client may
+// leave, and streams of events, of which each holds the id of its last event and nothing else.
 //
 // Threading: the HTTP thread.
 #pragma once
 
-#include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -26,7 +27,7 @@ class AdminCalls {
   static constexpr size_t kMostWatchers = 64;
 
   // All must outlive it. `keep_alive`: silence of a stream before a comment; 0: none.
-  AdminCalls(Admin* admin, HttpServer* server, HelperThread* helper,
+  AdminCalls(Admin* admin, const Metrics* metrics, HttpServer* server, HelperThread* helper,
              std::chrono::milliseconds keep_alive);
 
   static bool Takes(RouteId id);
@@ -35,6 +36,9 @@ class AdminCalls {
              HttpReply reply);
   void OnRing();
   void OnTick();
+  // Calls `then` on this thread when the engine has told its numbers; not at all if it has not yet
+  // told them since the last call.
+  void ReadStats(std::function<void(const EngineStats&)> then);
   // Ends streams, and prefixes that are being computed with this error.
   void CutAll(const ApiError& error);
 
@@ -44,17 +48,20 @@ class AdminCalls {
 
   void StartPrefix(std::string body, Client client, TenantSlot slot, HttpReply reply);
   void FinishPrefix(const std::shared_ptr<PrefixCall>& call);
+  void StartScrape(HttpReply reply);
+  void NotePages();
   void StartWatch(const HttpRequest& request, Client client, HttpReply reply);
   void WriteEvents(Watcher& watcher);
 
   Admin* const admin_;
+  const Metrics* const metrics_;
   HttpServer* const server_;
   HelperThread* const helper_;
   const std::chrono::milliseconds keep_alive_;
   std::vector<std::shared_ptr<PrefixCall>> prefixes_;
   std::vector<std::shared_ptr<Watcher>> watchers_;
   uint32_t num_ticks_ = 0;
-  std::shared_ptr<std::atomic<bool>> notes_pages_ = std::make_shared<std::atomic<bool>>(false);
+  bool reads_stats_ = false, notes_pages_ = false;  // the engine is asked
 };
 
 }  // namespace quire

@@ -67,6 +67,12 @@ class AdminTest : public testing::Test {
     return engine_->Submit(std::move(request)).value();
   }
 
+  void NotePages() {
+    KvReport report;
+    engine_->Ask([&](StepLoop& loop) { report = ReadKvReport(*engine_, loop, loop.stats()); });
+    admin_->NotePages(std::move(report));
+  }
+
   std::unique_ptr<Engine> engine_;
   ServedModel model_;
   Metrics metrics_{{.model_name = "small",
@@ -212,13 +218,13 @@ TEST_F(AdminTest, AResetIsRefusedWhilePagesAreHeld) {
 }
 
 TEST_F(AdminTest, EventsTellOfPrefixesRequestsAndPages) {
-  admin_->NotePages();
+  NotePages();
   const std::string id = Parsed(Add(kAda, {{"token_ids", Ids(48)}}))["id"];
   (void)admin_->prefixes().Drop(kAda, id);
   admin_->NoteStart("req-1", "bob", "/v1/completions");
   admin_->NoteEnd({.request_id = "req-1", .tenant = "bob", .status = 200, .num_prompts = 1});
-  admin_->NotePages();
-  admin_->NotePages();  // nothing new
+  NotePages();
+  NotePages();  // nothing new
   uint64_t seen = 0;
   const std::string all = admin_->events().Next(kOperator, &seen, 1 << 16);
   for (const char* part :

@@ -79,8 +79,9 @@ Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) 
       &limits_, [this](const CallSummary& summary) { OnCallEnded(summary); });
   loaded->admin =
       std::make_unique<Admin>(loaded->engine.get(), &loaded->card->served(), loaded->metrics.get());
-  loaded->admin_calls = std::make_unique<AdminCalls>(loaded->admin.get(), http_.get(),
-                                                     helper_.get(), options_.sse_keep_alive);
+  loaded->admin_calls =
+      std::make_unique<AdminCalls>(loaded->admin.get(), loaded->metrics.get(), http_.get(),
+                                   helper_.get(), options_.sse_keep_alive);
   ApplyTenantRules(*loaded, access_.tenants());
   loaded_ = std::move(loaded);
   // The HTTP thread looks at loaded_ only after it has seen this.
@@ -206,17 +207,9 @@ void ApiServer::OnRequest(HttpRequest request, HttpReply reply) {
     return StartAdminCall(match.value(), std::move(request), client.value(), std::move(reply));
   auto shared = std::make_shared<HttpRequest>(std::move(request));
   helper_->Post([this, shared, match = match.value(), reply] {
-    HttpResponse response;
-    if (match.route->id == RouteId::kMetrics) {
-      response.content_type = kMetricsContentType;
-      response.body = loaded_->metrics->Text(loaded_->engine.get());
-    } else {
-      ApiResult<std::string> answer = AnswerOfModel(match, shared->body, loaded_->card->served());
-      if (answer.ok())
-        response.body = std::move(answer.value());
-      else
-        response = ErrorResponse(answer.error());
-    }
+    ApiResult<std::string> answer = AnswerOfModel(match, shared->body, loaded_->card->served());
+    HttpResponse response = answer.ok() ? HttpResponse{.body = std::move(answer.value())}
+                                        : ErrorResponse(answer.error());
     http_->Post(
         [reply, response = std::move(response)]() mutable { reply.Send(std::move(response)); });
   });
@@ -304,21 +297,17 @@ void ApiServer::OnTick() {
 }
 
 void ApiServer::TickLog() {
-  // The engine answers between two steps, for which this thread must not wait.
-  helper_->Post([this] {
-    const EngineStats stats = loaded_->engine->stats();
-    http_->Post([this, stats] {
-      log_.Tick({.num_prompt_tokens = stats.prompt_tokens,
-                 .num_generated_tokens = stats.generated_tokens,
-                 .num_queried_tokens = stats.matches.queried_tokens,
-                 .num_hit_tokens = stats.matches.matched_tokens,
-                 .num_preemptions = stats.num_preemptions,
-                 .num_running = stats.num_running,
-                 .num_waiting = stats.num_waiting,
-                 .held_bytes = stats.kv_held_bytes,
-                 .budget_bytes = stats.kv_budget_bytes},
-                Log::Clock::now());
-    });
+  loaded_->admin_calls->ReadStats([this](const EngineStats& stats) {
+    log_.Tick({.num_prompt_tokens = stats.prompt_tokens,
+               .num_generated_tokens = stats.generated_tokens,
+               .num_queried_tokens = stats.matches.queried_tokens,
+               .num_hit_tokens = stats.matches.matched_tokens,
+               .num_preemptions = stats.num_preemptions,
+               .num_running = stats.num_running,
+               .num_waiting = stats.num_waiting,
+               .held_bytes = stats.kv_held_bytes,
+               .budget_bytes = stats.kv_budget_bytes},
+              Log::Clock::now());
   });
 }
 
