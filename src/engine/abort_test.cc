@@ -122,7 +122,7 @@ TEST(Abort, OfALongPromptStopsAtTheNextChunk) {
   // What is computed is there for the next try.
   const auto again = loop.Add({.prompt = Tokens(3000)}, 1);
   loop.steps->Step();
-  EXPECT_EQ(again->prompt().num_cached, 3u * 64);
+  EXPECT_EQ(again->num_cached(), 3u * 64);
   again->Abort();
 }
 
