@@ -202,8 +202,8 @@ TEST(HttpLimits, SlowClientsDoNotHoldUpAGoodOne) {
   const auto among = AnswerTime(&good, milliseconds(600), [&](size_t i) {
     for (TestClient& client : slow) client.Write(Get("/hello").substr(i % 8, 1));
   });
-  // 200 reads are under way in front of the good one's; a processor may be away for some time.
-  EXPECT_LT(among, 3 * alone + milliseconds(50));
+  // Far from the 400 ms for which the slow ones are there; a busy machine adds some of its own.
+  EXPECT_LT(among, 3 * alone + milliseconds(200));
   for (TestClient& client : slow) EXPECT_TRUE(client.WaitClosed());
   EXPECT_EQ(slow.front().unread().substr(0, 12), "HTTP/1.1 408");
   EXPECT_TRUE(WaitFor([&] { return server->num_connections() == 1; }));
