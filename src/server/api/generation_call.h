@@ -18,8 +18,8 @@ namespace quire {
 
 enum class ApiForm { kChat, kCompletions };
 
-// A prefix of each prompt to keep after the answer: whole pages of the first `num_tokens`, or of all
-// of a shorter prompt.
+// A prefix of each prompt to keep after the answer: whole pages of the first `num_tokens`, or of
+// all of a shorter prompt.
 struct RetainMark {
   uint32_t num_tokens = 0;
   uint32_t ttl_s = 0;
