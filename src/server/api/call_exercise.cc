@@ -24,7 +24,8 @@ std::string FaultOfError(const ApiError& error) {
   const Json& inner = body["error"];
   if (inner.size() != 4) return "an error with other keys";
   for (const char* key : {"message", "type", "code"})
-    if (!inner.contains(key) || !inner[key].is_string() || inner[key].empty() || inner[key] == "")
+    if (!inner.contains(key) || !inner[key].is_string() ||
+        inner[key].get_ref<const std::string&>().empty())
       return fmt::format("an error without {}", key);
   if (inner["message"].get_ref<const std::string&>().size() > 1024) return "a long message";
   if (!inner.contains("param") || !(inner["param"].is_null() || inner["param"].is_string()))
