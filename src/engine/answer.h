@@ -98,8 +98,10 @@ class Answer {
   double mean_logprob(uint32_t choice) const;
   uint32_t num_preemptions() const { return num_preemptions_.load(std::memory_order_relaxed); }
 
-  // Requires a first token, or that a choice has ended; num_cached and queue_seconds are there once
-  // phase() is kPrefill.
+  // Tokens of the prompt that were never computed for this request, so far.
+  uint32_t num_cached() const { return num_cached_.load(std::memory_order_relaxed); }
+  // Requires a first token, or that a choice has ended; queue_seconds is there once phase() is
+  // kPrefill.
   const PromptReport& prompt() const { return prompt_; }
 
   // Asks the engine to end it; takes effect before the next step.
@@ -117,6 +119,7 @@ class Answer {
   void SetPromptComputed(uint32_t num_tokens) {
     num_prompt_computed_.store(num_tokens, std::memory_order_relaxed);
   }
+  void SetCached(uint32_t num_tokens) { num_cached_.store(num_tokens, std::memory_order_relaxed); }
   // False: it was marked already, and Notify is still to come.
   bool MarkNews() { return !std::exchange(has_news_, true); }
   void Notify();  // once a step, after its pushes
@@ -142,7 +145,7 @@ class Answer {
   LogprobTable prompt_logprobs_;  // row i - 1: token i
   std::atomic<uint32_t> num_preemptions_{0};
   std::atomic<AnswerPhase> phase_{AnswerPhase::kQueued};
-  std::atomic<uint32_t> num_prompt_computed_{0};
+  std::atomic<uint32_t> num_prompt_computed_{0}, num_cached_{0};
   std::atomic<uint32_t> num_prompt_logprobs_{0};
   std::atomic<bool> aborted_{false};
   bool has_news_ = false;  // engine side

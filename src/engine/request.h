@@ -32,7 +32,10 @@ struct Request {
   // of it; what is computed is left for others.
   std::optional<uint32_t> prompt_logprobs = {};
   bool uses_prefixes = true;  // take what the cache has of the prompt, and leave what is computed
-  bool keeps_times = false;   // when each token came: Answer::token_seconds
+  // Stop strings are looked for in a text that has control tokens too, as the vocabulary writes
+  // them.
+  bool shows_special = false;
+  bool keeps_times = false;  // when each token came: Answer::token_seconds
   // A hash of the bits of the logits that each token was sampled from: Answer::logits_hash. For
   // tests and for `quire verify`.
   bool keeps_logits_hashes = false;

@@ -70,7 +70,8 @@ StepLoop::Live StepLoop::MakeLive(std::shared_ptr<SharedRequest> shared, uint32_
   if (request.sampling.has_penalties())
     live.state = SamplerState(request.sampling, sampler_.num_tokens());
   if (!request.sampling.stop_strings.empty()) {
-    live.detokenizer.emplace(tokenizer_, DecodeOptions{.starts_text = false});
+    live.detokenizer.emplace(
+        tokenizer_, DecodeOptions{.starts_text = false, .show_special = request.shows_special});
     live.stop_text.emplace(request.sampling);
   }
   live.scheduled.id = shared->answer->id();
@@ -142,7 +143,7 @@ void StepLoop::CountCached(Live& live) {
   const uint32_t position = live.pages->next_position();
   answer.SetPromptComputed(position);
   if (position <= live.num_reached) return;
-  answer.mutable_prompt().num_cached += position - live.num_reached;
+  answer.SetCached(answer.num_cached() + position - live.num_reached);
   live.num_reached = position;
 }
 
@@ -182,8 +183,6 @@ void StepLoop::Admit(Live& live, bool takes_match) {
                                            /*counts=*/!live.was_admitted));
   const bool is_first = !std::exchange(live.was_admitted, true);
   Answer& answer = *live.shared->answer;
-  if (answer.phase() <= AnswerPhase::kPrefill)
-    answer.SetPromptComputed(live.pages->next_position());
   CountCached(live);
   if (!is_first) return;
   LeaveQueue(*live.shared);

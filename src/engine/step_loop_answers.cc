@@ -69,6 +69,8 @@ void StepLoop::End(Live& live, FinishReason reason, const Status& status, bool k
   if (live.pages.has_value() && keeps_pages) live.pages->End(live.tokens);
   live.pages.reset();
   SharedRequest& shared = *live.shared;
+  if (shared.answer->phase() == AnswerPhase::kPrefill)
+    shared.answer->mutable_prompt().num_cached = shared.answer->num_cached();
   // Choices that were never forked end with the one that would have been.
   const uint32_t num_choices = live.is_forking ? shared.request.num_choices : 1;
   for (uint32_t i = 0; i < num_choices; ++i)

@@ -94,7 +94,8 @@ void StepLoop::CommitRow(size_t row, Live& live, std::span<const float> logits) 
   if (end < live.tokens.size()) return;
   if (answer.phase() == AnswerPhase::kPrefill) {
     counts_.prompt_tokens += prompt_len;
-    counts_.cached_prompt_tokens += answer.prompt().num_cached;
+    counts_.cached_prompt_tokens += answer.num_cached();
+    answer.mutable_prompt().num_cached = answer.num_cached();
   }
   if (live.shared->most_tokens == 0)
     return End(live, FinishReason::kMaxTokens, OkStatus(), /*keeps_pages=*/true);

@@ -80,7 +80,7 @@ RequestInfo StepLoop::InfoOf(const SharedRequest& shared) {
                    .priority = request.priority,
                    .prompt_len = static_cast<uint32_t>(request.prompt.size()),
                    .num_prompt_computed = answer.num_prompt_computed(),
-                   .num_cached = answer.prompt().num_cached,  // this thread writes it
+                   .num_cached = answer.num_cached(),
                    .seconds = answer.SecondsSinceSubmit()};
   for (uint32_t choice = 0; choice < answer.num_choices(); ++choice)
     info.num_generated += answer.tokens(choice).size();

@@ -8,9 +8,8 @@
 #include <thread>
 #include <utility>
 
-#include "server/api/call_reader.h"
-#include "server/api/openapi.h"
 #include "server/banner.h"
+#include "server/model_answers.h"
 
 namespace quire {
 namespace {
@@ -197,16 +196,20 @@ void ApiServer::OnRequest(HttpRequest request, HttpReply reply) {
     case RouteId::kHealthReady:
     case RouteId::kHealthProgress:
       return reply.Send(AnswerHealth(route.id));
+    case RouteId::kVersion:
+      return reply.Send({.body = nlohmann::json({{"version", kQuireVersion}}).dump()});
+    case RouteId::kLoad:
+      return reply.Send({.body = nlohmann::json({{"server_load", num_calls_.load()}}).dump()});
     default:
       break;
   }
   if (AdminCalls::Takes(route.id))
     return StartAdminCall(match.value(), std::move(request), client.value(), std::move(reply));
   auto shared = std::make_shared<HttpRequest>(std::move(request));
-  helper_->Post([this, shared, match = match.value(), client = client.value(), reply]() mutable {
-    const ApiResult<std::string> answer = AnswerOnHelper(match, *shared, client);
-    HttpResponse response =
-        answer.ok() ? HttpResponse{.body = answer.value()} : ErrorResponse(answer.error());
+  helper_->Post([this, shared, match = match.value(), reply] {
+    ApiResult<std::string> answer = AnswerOfModel(match, shared->body, loaded_->card->served());
+    HttpResponse response = answer.ok() ? HttpResponse{.body = std::move(answer.value())}
+                                        : ErrorResponse(answer.error());
     http_->Post(
         [reply, response = std::move(response)]() mutable { reply.Send(std::move(response)); });
   });
@@ -267,46 +270,6 @@ HttpResponse ApiServer::AnswerHealth(RouteId id) const {
                           .code = "stalled",
                           .message = "The engine has not finished a step for 10 s."});
   return {.body = R"({"status":"ok"})"};
-}
-
-ApiResult<std::string> ApiServer::AnswerOnHelper(const RouteMatch& match,
-                                                 const HttpRequest& request,
-                                                 const Client& /*client*/) {
-  const ServedModel& model = loaded_->card->served();
-  switch (match.route->id) {
-    case RouteId::kVersion:
-      return nlohmann::json({{"version", kQuireVersion}}).dump();
-    case RouteId::kLoad:
-      return nlohmann::json({{"server_load", num_calls_.load()}}).dump();
-    case RouteId::kModels:
-      return AnswerModels(model);
-    case RouteId::kModel:
-      return AnswerModel(match.argument, model);
-    case RouteId::kOpenApi:
-      return OpenApiDocument(model);
-    case RouteId::kTokenize:
-      return AnswerTokenize(request.body, model);
-    case RouteId::kDetokenize:
-      return AnswerDetokenize(request.body, model);
-    case RouteId::kTokenizerInfo:
-      return AnswerTokenizerInfo(model);
-    case RouteId::kApplyTemplate:
-      return AnswerApplyTemplate(request.body, model);
-    case RouteId::kRenderChat:
-      return AnswerRender(ApiForm::kChat, request.body, model);
-    case RouteId::kRenderCompletions:
-      return AnswerRender(ApiForm::kCompletions, request.body, model);
-    case RouteId::kEmbeddings:
-      return ApiError{.status = 404,
-                      .code = "model_not_supported",
-                      .message = fmt::format("The model '{}' has no pooling type, so its numbers "
-                                             "would mean nothing as embeddings.",
-                                             model.names.front()),
-                      .param = "model"};
-    default:
-      break;
-  }
-  return UnknownUrl(request.method, request.Path());
 }
 
 HttpResponse ApiServer::OnRefusal(int status, std::string_view code, std::string_view message) {

@@ -88,9 +88,6 @@ class ApiServer final : public HttpHandler {
   void StartCall(const Route& route, HttpRequest request, const Client& client, HttpReply reply);
   void StartAdminCall(const RouteMatch& match, HttpRequest request, const Client& client,
                       HttpReply reply);
-  // What reads a body or asks the engine, on the helper thread.
-  ApiResult<std::string> AnswerOnHelper(const RouteMatch& match, const HttpRequest& request,
-                                        const Client& client);
   void OnCallEnded(const CallSummary& summary);
   // The engine's totals for the log, once a second.
   void TickLog();

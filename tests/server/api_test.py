@@ -240,6 +240,11 @@ class Lifetime(unittest.TestCase):
             def is_ready():
                 try:
                     answer = server.get("/health/ready")
+                    # Whatever comes while it loads is answered.
+                    for path in ("/version", "/health/progress", "/health/live"):
+                        self.assertEqual(server.get(path).status, 200, path)
+                    self.assertIn(server.get("/metrics").status, (200, 503))
+                    self.assertIn(server.complete(max_tokens=0).status, (200, 503))
                 except OSError:
                     return False
                 seen.add(answer.status)

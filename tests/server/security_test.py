@@ -132,7 +132,10 @@ class OpenServer(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Server(QUIRE, STORIES, "--page-size", 16)
+        with tempfile.NamedTemporaryFile("w", suffix=".jinja") as template:
+            template.write("{% for m in messages %}{{ m.content }}{% endfor %}")
+            template.flush()
+            cls.server = Server(QUIRE, STORIES, "--page-size", 16, "--chat-template", template.name)
 
     @classmethod
     def tearDownClass(cls):
@@ -232,7 +235,7 @@ class Starts(unittest.TestCase):
             path = pathlib.Path(folder, "keys")
             path.write_text(f"a b user {'0' * 64}\n", encoding="utf-8")
             path.chmod(0o644)
-            self.assertIn("0600", self.refused("--api-key-file", path))
+            self.assertIn("chmod 600", self.refused("--api-key-file", path))
 
     def test_sec_18_a_key_on_the_command_line_is_warned_of_and_shown_nowhere(self):
         with Server(QUIRE, STORIES, "--api-key", "sesame") as server:

@@ -59,6 +59,14 @@ class Streams(unittest.TestCase):
     def test_str_04_the_prompt_is_not_searched(self):
         self.assertEqual(self.both_texts(stop=["time,"], max_tokens=27)[0], STORY)
 
+    def test_a_stop_string_may_be_a_control_tokens_text(self):
+        values = ask(logit_bias={"2": 100}, ignore_eos=True, skip_special_tokens=False,
+                     stop=["</s>"], max_tokens=50)
+        answer = self.server.post(PATH, values).json
+        self.assertEqual(answer["choices"][0]["text"], "")
+        self.assertEqual(answer["choices"][0]["finish_reason"], "stop")
+        self.assertLess(answer["usage"]["completion_tokens"], 5)
+
     def test_str_05_usage_comes_only_if_asked_for(self):
         with self.server.stream(PATH, ask(max_tokens=3)) as stream:
             self.assertFalse(any(event.get("usage") for event in stream.events()

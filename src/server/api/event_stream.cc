@@ -198,7 +198,7 @@ void EventStream::AppendProgress(std::string& event, const AnswerNotes& notes) {
   for (const auto& answer : json_->answers()) {
     total += answer->prompt().prompt_len;
     if (answer->phase() == AnswerPhase::kQueued) continue;
-    cached += answer->prompt().num_cached;
+    cached += answer->num_cached();
     processed += answer->num_prompt_computed();
     seconds = std::max(seconds, answer->SecondsSinceSubmit() - answer->prompt().queue_seconds);
   }

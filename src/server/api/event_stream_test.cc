@@ -210,7 +210,7 @@ TEST(EventStream, TheProgressOfThePromptIsToldUntilTheFirstToken) {
   EventStream seldom(&json, std::chrono::hours(1));
   Answer& answer = *asked.answers[0];
   EXPECT_FALSE(often.has_news());
-  answer.mutable_prompt().num_cached = 64;
+  answer.SetCached(64);
   answer.SetPromptComputed(64);
   answer.SetPhase(AnswerPhase::kPrefill);
   for (const uint32_t computed : {128, 256}) {

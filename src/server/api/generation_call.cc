@@ -27,6 +27,7 @@ std::vector<Request> ToRequests(const GenerationCall& call, const std::string& t
                         .salt = call.salt,
                         .prompt_logprobs = prompt_logprobs,
                         .uses_prefixes = call.uses_prefixes,
+                        .shows_special = !call.skips_special_tokens,
                         .keeps_times = true});
   return requests;
 }

@@ -32,7 +32,7 @@ using Descriptor = boost::asio::posix::stream_descriptor;
 constexpr std::chrono::milliseconds kTick{250};
 constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr int kAcceptsAtOnce = 64;
-constexpr int kNice = 10;
+constexpr int kNice = 5;
 // Clients that are told "too many connections" at a time; above, a close without a word.
 constexpr uint32_t kMaxRefused = 128;
 

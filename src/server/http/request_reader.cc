@@ -214,7 +214,9 @@ bool RequestReader::CheckFraming() {
 
 RequestReader::Result RequestReader::ReadBody(std::string_view bytes) {
   size_t num_taken = 0;
-  while (!parser_->is_done() && num_taken < bytes.size()) {
+  // Beast 1.74 asserts that it sees 5 bytes of a last chunk. No chunked body ends with fewer.
+  const size_t least = is_chunked_ ? 5 : 1;
+  while (!parser_->is_done() && bytes.size() - num_taken >= least) {
     ErrorCode error;
     const size_t num = parser_->put(
         boost::asio::buffer(bytes.data() + num_taken, bytes.size() - num_taken), error);
