@@ -51,7 +51,7 @@ async def dawdle(port, stop):
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             for byte in harness.head("/v1/completions", 100):
-                if stop.is_set():
+                if stop.is_set() or writer.is_closing() or reader.at_eof():
                     break
                 writer.write(bytes([byte]))
                 await asyncio.sleep(0.5)
@@ -106,11 +106,12 @@ def main():
                              4096, "--log-level", "error") as server:
         base = asyncio.run(with_readers(server, flags))
         gaps, grown = asyncio.run(with_stalled(server, flags))
-        ratio = harness.percentile(gaps, 0.99) / harness.percentile(base, 0.99)
-        text = (f"p99 gap of a good client: {1e3 * harness.percentile(base, 0.99):.1f} ms beside readers, "
-                f"{1e3 * harness.percentile(gaps, 0.99):.1f} beside {flags.stalled} stalled and "
-                f"{flags.senders} slow: {ratio:.2f} times")
-        checks.check(ratio <= (3 if flags.quick else 1.1), text)
+        # A short run has no 99th percentile, and its machine is shared: its median shows a standstill.
+        share, allowed = (0.5, 3) if flags.quick else (0.99, 1.1)
+        before, beside = (1e3 * harness.percentile(each, share) for each in (base, gaps))
+        checks.check(beside <= allowed * before,
+                     f"p{100 * share:.0f} gap of a good client: {before:.1f} ms beside readers, {beside:.1f} "
+                     f"beside {flags.stalled} stalled and {flags.senders} slow ({beside / before:.2f} times)")
         # 64 KiB each, and what the sequences' own state takes.
         limit = (flags.stalled + flags.senders) * (64 << 10) + (32 << 20)
         checks.check(grown <= limit, f"memory grown by {grown >> 10} KiB, allowed {limit >> 10}")

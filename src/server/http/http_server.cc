@@ -180,6 +180,7 @@ struct HttpServer::Impl final : ConnectionOwner {
 
   void Main() {
     clock_ok.store(pthread_getcpuclockid(pthread_self(), &clock) == 0);
+    pthread_setname_np(pthread_self(), "quire-http");
     // Below the engine's workers: text may wait, a step not. 0 is this thread.
     setpriority(PRIO_PROCESS, 0, kNice);
     RunUntilStopped();
