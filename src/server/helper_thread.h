@@ -36,6 +36,6 @@ class HelperThread {
 
 // Makes the calling thread give way to the engine's workers, and names it for `top`.
 void BeServingThread(const char* name);
-constexpr int kServingNice = 10;
+constexpr int kServingNice = 5;
 
 }  // namespace quire
