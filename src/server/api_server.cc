@@ -160,15 +160,16 @@ void ApiServer::ReloadKeys() {
 std::optional<HttpResponse> ApiServer::OnHead(const HttpRequest& head) {
   if (auto refused = access_.Refuse(head)) return refused;
   const ApiResult<Client> client = access_.Identify(head);
-  if (!client.ok()) return ErrorResponse(client.error());
+  if (!client.ok()) return Refuse(client.error());
   const ApiResult<RouteMatch> match = FindRoute(head);
-  if (!match.ok()) return ErrorResponse(match.error());
-  if (const auto error = RefuseRoute(*match.value().route, head)) return ErrorResponse(*error);
+  if (!match.ok()) return Refuse(match.error());
+  if (const auto error = RefuseRoute(*match.value().route, head)) return Refuse(*error);
   return std::nullopt;
 }
 
-void ApiServer::AddFields(const HttpRequest& request, HttpFields* fields) {
-  access_.AddCorsFields(request, fields);
+HttpResponse ApiServer::Refuse(const ApiError& error) {
+  if (is_loaded_.load(std::memory_order_acquire)) loaded_->metrics->CountRejection(error.code);
+  return ErrorResponse(error);
 }
 
 std::optional<ApiError> ApiServer::RefuseRoute(const Route& route, const HttpRequest& head) const {
@@ -218,10 +219,7 @@ void ApiServer::OnRequest(HttpRequest request, HttpReply reply) {
 void ApiServer::StartCall(const Route& route, HttpRequest request, const Client& client,
                           HttpReply reply) {
   ApiResult<TenantSlot> slot = limits_.Enter(client.tenant, TenantLimits::Clock::now());
-  if (!slot.ok()) {
-    loaded_->metrics->CountRejection(slot.error().code);
-    return reply.Send(ErrorResponse(slot.error()));
-  }
+  if (!slot.ok()) return reply.Send(Refuse(slot.error()));
   num_calls_.fetch_add(1);
   loaded_->admin->NoteStart(request.id, client.tenant, route.pattern);
   loaded_->calls->Start(route, std::move(request), client, std::move(slot.value()),
@@ -233,10 +231,7 @@ void ApiServer::StartAdminCall(const RouteMatch& match, HttpRequest request, con
   TenantSlot slot;
   if (match.route->id == RouteId::kAddPrefix) {
     ApiResult<TenantSlot> entered = limits_.Enter(client.tenant, TenantLimits::Clock::now());
-    if (!entered.ok()) {
-      loaded_->metrics->CountRejection(entered.error().code);
-      return reply.Send(ErrorResponse(entered.error()));
-    }
+    if (!entered.ok()) return reply.Send(Refuse(entered.error()));
     slot = std::move(entered.value());
   }
   loaded_->admin_calls->Start(match, std::move(request), client, std::move(slot), std::move(reply));
@@ -278,8 +273,10 @@ HttpResponse ApiServer::OnRefusal(int status, std::string_view code, std::string
     error.type = "server_error";
     error.retry_after_s = 1;
   }
-  return ErrorResponse(error);
+  return Refuse(error);
 }
+
+void ApiServer::OnTrouble(std::string_view what) { log_.Message(LogLevel::kError, what); }
 
 void ApiServer::OnRing() {
   if (!is_loaded_.load(std::memory_order_acquire)) return;

@@ -63,6 +63,7 @@ class ApiServer final : public HttpHandler {
   void OnRequest(HttpRequest request, HttpReply reply) override;
   void AddFields(const HttpRequest& request, HttpFields* fields) override;
   HttpResponse OnRefusal(int status, std::string_view code, std::string_view message) override;
+  void OnTrouble(std::string_view what) override;
   void OnRing() override;
   void OnTick() override;
   void OnAnswered(const HttpRequest& request, int status, double seconds) override;
@@ -83,6 +84,8 @@ class ApiServer final : public HttpHandler {
   static void ApplyTenantRules(Loaded& loaded, const std::vector<TenantRule>& rules);
   // Ends what is under way. Any thread.
   void CutAll();
+  // The answer of a refusal, which is counted.
+  HttpResponse Refuse(const ApiError& error);
   std::optional<ApiError> RefuseRoute(const Route& route, const HttpRequest& head) const;
   HttpResponse AnswerHealth(RouteId id) const;
   void StartCall(const Route& route, HttpRequest request, const Client& client, HttpReply reply);
