@@ -144,7 +144,7 @@ std::string RequestsText(const Json& requests, bool is_aligned) {
 std::string StatLines::Line(const std::vector<std::string>& cells) const {
   std::string line;
   for (const std::string& cell : cells)
-    line += is_aligned_ ? fmt::format("{:>11}", cell) : (line.empty() ? "" : "\t") + cell;
+    line += is_aligned_ ? fmt::format("{:>13}", cell) : (line.empty() ? "" : "\t") + cell;
   return line + "\n";
 }
 

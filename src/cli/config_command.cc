@@ -104,6 +104,9 @@ int Show(CLI::App& command, ConfigFlags& flags) {
 CommandBody AddConfigCommand(CLI::App& app) {
   CLI::App* config = app.add_subcommand("config", "What quire serve would make of its options");
   config->require_subcommand(1);
+  config->footer(
+      "Takes the options of quire serve, from flags, QUIRE_NAME in the environment and --config.\n"
+      "Example: quire config show --origin --config quire.conf");
   const auto check_flags = std::make_shared<ConfigFlags>();
   CLI::App* check = config->add_subcommand(
       "check", "Flags, environment and file of quire serve: each problem in a line, or nothing");

@@ -25,12 +25,17 @@ struct Alias {
   std::string_view neutral = {};
 };
 
-constexpr std::string_view kOneMachine = "this server is one process on one machine";
+constexpr std::string_view kOneMachine = "this server is one process on one machine: leave it out";
 constexpr std::string_view kKvCodec = "use --kv f16, f32 or kivi4, for K and V together";
 constexpr std::string_view kMemory =
     "KV memory is a number of bytes here: use --kv-memory, such as --kv-memory 8GiB";
 constexpr std::string_view kInexact =
     "reuse that changes answers is not offered; equal beginnings are always reused";
+constexpr std::string_view kNoShift =
+    "an answer ends where its context is full, and no tokens are dropped from a context";
+constexpr std::string_view kUnified =
+    "all requests share one KV memory anyway: leave it out; --kv-memory is its size";
+constexpr std::string_view kOnCpu = "layers run on the CPU in this build: leave it out";
 constexpr std::string_view kNoTiers = "tiers below memory are not here yet";
 
 constexpr Alias kAliases[] = {
@@ -80,8 +85,8 @@ constexpr Alias kAliases[] = {
     {"--cache-type-k", Kind::kOnly, kKvCodec, "f16"},
     {"-ctv", Kind::kOnly, kKvCodec, "f16"},
     {"--cache-type-v", Kind::kOnly, kKvCodec, "f16"},
-    {"-kvu", Kind::kRefused, kMemory},
-    {"--kv-unified", Kind::kRefused, kMemory},
+    {"-kvu", Kind::kRefused, kUnified},
+    {"--kv-unified", Kind::kRefused, kUnified},
     {"-cram", Kind::kRefused, kNoTiers},
     {"--cache-ram", Kind::kRefused, kNoTiers},
     {"--slot-save-path", Kind::kRefused, kNoTiers},
@@ -91,10 +96,10 @@ constexpr Alias kAliases[] = {
     {"--sse-ping-interval", Kind::kSeconds, "--sse-keep-alive"},
     {"--ssl-cert-file", Kind::kSame, "--ssl-certfile"},
     {"--ssl-key-file", Kind::kSame, "--ssl-keyfile"},
-    {"-ngl", Kind::kOnly, "layers run on the CPU in this build", "0"},
-    {"--gpu-layers", Kind::kOnly, "layers run on the CPU in this build", "0"},
-    {"--n-gpu-layers", Kind::kOnly, "layers run on the CPU in this build", "0"},
-    {"--context-shift", Kind::kRefused, kInexact},
+    {"-ngl", Kind::kOnly, kOnCpu, "0"},
+    {"--gpu-layers", Kind::kOnly, kOnCpu, "0"},
+    {"--n-gpu-layers", Kind::kOnly, kOnCpu, "0"},
+    {"--context-shift", Kind::kRefused, kNoShift},
     {"--no-context-shift", Kind::kWords},
     {"--cache-reuse", Kind::kOnly, kInexact, "0"},
     {"--jinja", Kind::kWords},    // always

@@ -17,6 +17,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -41,9 +42,18 @@ constexpr int kExitBadInput = 3;
 void PrintParseError(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;  // the innermost that was given
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  std::string name;  // as in `quire bench serve`
+  for (const CLI::App* part = command; part != &app; part = part->get_parent())
+    name = " " + part->get_name() + name;
   const std::vector<std::string> unknown = command->remaining();
   // A word too much may be the one that is missing: an unknown command, a flag in MODEL's place.
   const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  if (code == CLI::ExitCodes::ConversionError) {
+    constexpr std::string_view kBegin = "Could not convert: ";
+    std::string what = error.what();
+    if (what.starts_with(kBegin)) what = what.substr(kBegin.size()) + " is no value for it";
+    return PrintError(fmt::format("{}; see quire{} --help", what, name));
+  }
   if (unknown.empty() ||
       (code != CLI::ExitCodes::ExtrasError && code != CLI::ExitCodes::RequiredError))
     return PrintError(error.what());
@@ -56,8 +66,7 @@ void PrintParseError(const CLI::App& app, const CLI::ParseError& error) {
   const std::string word = unknown.front().substr(0, unknown.front().find('='));
   const auto nearest = NearestName(word, names);
   PrintError(fmt::format("{} {}{}; see quire{} --help", is_flag ? "unknown flag" : "unexpected",
-                         word, nearest ? fmt::format(", did you mean {}?", *nearest) : "",
-                         command == &app ? "" : " " + command->get_name()));
+                         word, nearest ? fmt::format(", did you mean {}?", *nearest) : "", name));
 }
 
 // What is behind the program's name, with `run` in front of a bare model file and our names of

@@ -104,6 +104,10 @@ CommandBody AddServeCommand(CLI::App& app) {
   const auto flags = std::make_shared<ServeFlags>();
   CLI::App& command = *app.add_subcommand(
       "serve", "Serve a model by the OpenAI API: chat, completions, and the cache's own routes.");
+  command.footer(
+      "Environment: QUIRE_NAME stands for --name, such as QUIRE_KV_MEMORY=8GiB;\n"
+      "QUIRE_CPU=portable|avx2|avx512 forces the instruction set of the kernels.\n"
+      "Example: quire serve MODEL.gguf --kv-memory 8GiB --port 8080");
   AddServeFlags(command, *flags, /*with_check=*/true);
   return [flags, &command] { return Serve(command, *flags); };
 }

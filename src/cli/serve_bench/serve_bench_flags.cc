@@ -95,6 +95,9 @@ void AddReportFlags(CLI::App& command, ServeBenchFlags& flags) {
 CLI::App* AddServeBench(CLI::App& bench, ServeBenchFlags& flags) {
   CLI::App* command =
       bench.add_subcommand("serve", "The speed of any OpenAI server; needs no MODEL");
+  command->footer(
+      "Example: quire bench serve --base-url http://127.0.0.1:8000 --num-prompts 100 \\\n"
+      "             --max-concurrency 4 --random-input-len 256 --random-output-len 64");
   AddServerFlags(*command, flags);
   AddPromptFlags(*command, flags);
   AddLoadFlags(*command, flags);

@@ -19,7 +19,7 @@ using enum FieldEffect;
 constexpr ApiField kFields[] = {
   {.name = "model", .kind = kString, .least = 0, .most = 1 << 20, .fallback = "the served model", .help = "A served name; another gives 404."},
   {.name = "messages", .bodies = kInChat, .kind = kMessages, .least = 1, .most = 10000, .help = "The chat, oldest first; required."},
-  {.name = "prompt", .bodies = kInCompletions, .kind = kPrompt, .least = 1, .most = 1024, .help = "A text, texts, token ids or lists of those; required. An empty text is the BOS token."},
+  {.name = "prompt", .bodies = kInCompletions, .kind = kPrompt, .least = 1, .most = 1024, .help = "A text, texts, token ids or lists of those; required. An empty text is the BOS token where the tokenizer adds one, else 400."},
   {.name = "stream", .kind = kBool, .fallback = "false", .help = "Server-sent events as the answer grows."},
   {.name = "stream_options", .kind = kObject, .help = "include_usage, continuous_usage_stats; only with stream."},
 
