@@ -57,6 +57,8 @@ StatusOr<Address> ParseBaseUrl(const std::string& url) {
   return address;
 }
 
+constexpr size_t kReadBytes = 64 << 10;
+
 }  // namespace
 
 class HttpClient::Impl {
@@ -122,21 +124,45 @@ class HttpClient::Impl::Connection : public std::enable_shared_from_this<Connect
     });
   }
 
+  // Whatever comes is parsed at once: a reader that waits for the line end behind a chunk would
+  // hold the chunk until the next one comes.
   void Read() {
     stream_.expires_after(client_.silence);
-    http::async_read_some(
-        stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, size_t count) {
+    stream_.async_read_some(
+        buffer_.prepare(kReadBytes), [self = shared_from_this()](error_code error, size_t count) {
+          self->buffer_.commit(count);
           self->has_answer_ = self->has_answer_ || count > 0;
-          if (error) return self->Fail(error);
-          auto& answer = self->parser_->get();
-          if (!answer.body().empty()) {
-            if (self->call_.on_body)
-              self->call_.on_body(static_cast<int>(answer.result_int()), answer.body());
-            answer.body().clear();
+          if (error == asio::error::eof) {
+            error = {};
+            self->parser_->put_eof(error);  // the end of a body without a length
+            if (!error && !self->parser_->is_done()) error = asio::error::eof;
+          } else if (!error) {
+            self->Parse(error);
           }
+          if (error) return self->Fail(error);
+          self->GiveBody();
           if (self->parser_->is_done()) return self->Finish();
           self->Read();
         });
+  }
+
+  void Parse(error_code& error) {
+    while (buffer_.size() > 0 && !parser_->is_done()) {
+      const size_t used = parser_->put(buffer_.data(), error);
+      buffer_.consume(used);
+      if (error == http::error::need_more) {
+        error = {};
+        return;
+      }
+      if (error) return;
+    }
+  }
+
+  void GiveBody() {
+    auto& answer = parser_->get();
+    if (answer.body().empty()) return;
+    if (call_.on_body) call_.on_body(static_cast<int>(answer.result_int()), answer.body());
+    answer.body().clear();
   }
 
   void Finish() {

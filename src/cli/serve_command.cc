@@ -9,6 +9,7 @@
 
 #include <csignal>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -65,6 +66,15 @@ int DrainAndEnd(ApiServer& server, const sigset_t& signals, int first_signal) {
   return was_whole ? 0 : 128 + first_signal;
 }
 
+// Where clients reach it.
+std::string AddressOf(const HttpOptions& http, const ApiServer& server, uint16_t asked_port) {
+  if (!http.unix_path.empty()) return http.unix_path;
+  const char* scheme = http.certificate_file.empty() ? "http" : "https";
+  const std::string bound = server.http().address();
+  const int port = asked_port == 0 ? server.http().port() : asked_port;
+  return fmt::format("{}://{}:{}", scheme, bound.substr(0, bound.rfind(':')), port);
+}
+
 StatusOr<int> Serve(CLI::App& command, ServeFlags& flags) {
   std::vector<std::string> problems;
   ServeOptions options = ReadServeOptions(command, flags, /*needs_model=*/true, &problems);
@@ -77,12 +87,19 @@ StatusOr<int> Serve(CLI::App& command, ServeFlags& flags) {
   const sigset_t signals = WaitedSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
+  // A look at the configuration must work beside a server that runs with it.
+  const uint16_t asked_port = options.http.port;
+  if (flags.check) options.http.port = 0;
   QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<ApiServer> server, ApiServer::Create(options));
   Status loaded;
   {
     ProgressBar bar("loading");
     const std::jthread load = StartWork([&] {
-      loaded = server->Load([&](uint64_t done, uint64_t total) { bar.Show(done, total); });
+      try {  // the standard library's, when memory runs out
+        loaded = server->Load([&](uint64_t done, uint64_t total) { bar.Show(done, total); });
+      } catch (const std::bad_alloc&) {
+        loaded = ResourceExhausted("out of memory: lower --kv-memory or take a smaller model");
+      }
     });
     // Loading can't be stopped half way, so a signal ends the process as it is.
     int signal = SIGHUP;
@@ -93,7 +110,7 @@ StatusOr<int> Serve(CLI::App& command, ServeFlags& flags) {
     }
   }
   QUIRE_RETURN_IF_ERROR(loaded);
-  fmt::print(stderr, "{}", server->Banner());
+  fmt::print(stderr, "{}", server->Banner(AddressOf(options.http, *server, asked_port)));
   if (flags.check) return 0;
   return DrainAndEnd(*server, signals, ServeUntilSignal(*server, signals));
 }

@@ -52,7 +52,7 @@ ApiServer::ApiServer(ServeOptions options, Access access)
 ApiServer::~ApiServer() {
   drains_.store(true);
   if (is_loaded_.load()) CutAll();
-  http_->Stop(kLastWrites);
+  if (http_ != nullptr) http_->Stop(kLastWrites);  // null if the address could not be taken
   helper_.reset();  // its last jobs may post to http_, which runs nothing any more
   loaded_.reset();  // the engine's last news may ring http_
 }
@@ -71,9 +71,13 @@ Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) 
       .instruction_set = std::string(InstructionSetName(options_.engine.instruction_set)),
       .kv_codec = std::string(KvCodecName(options_.engine.kv_codec)),
       .context_len = loaded->engine->options().context_len});
-  const LiveCallOptions call_options = {.keep_alive = options_.sse_keep_alive,
-                                        .queue_timeout = options_.queue_timeout,
-                                        .request_timeout = options_.request_timeout};
+  LiveCallOptions call_options = {.keep_alive = options_.sse_keep_alive,
+                                  .queue_timeout = options_.queue_timeout,
+                                  .request_timeout = options_.request_timeout};
+  if (options_.log.logs_prompts)
+    call_options.on_prompt = [this](const std::string& id, const std::string& text) {
+      log_.Prompt(id, text);
+    };
   loaded->calls = std::make_unique<LiveCalls>(
       call_options, &loaded->card->served(), loaded->engine.get(), http_.get(), helper_.get(),
       &limits_, [this](const CallSummary& summary) { OnCallEnded(summary); });
@@ -105,6 +109,8 @@ void ApiServer::CutAll() {
 
 bool ApiServer::Drain() {
   drains_.store(true);
+  log_.Message(LogLevel::kInfo, fmt::format("draining: {} requests are under way, for {} s at most",
+                                            num_calls_.load(), options_.drain.count() / 1000));
   bool was_cut = false;
   if (is_loaded_.load()) {
     http_->Post([this] { loaded_->admin_calls->CutAll(Draining()); });
@@ -119,15 +125,25 @@ bool ApiServer::Drain() {
     }
   }
   http_->Stop(cuts_now_.load() ? std::chrono::milliseconds(200) : kLastWrites);
+  log_.Message(LogLevel::kInfo, was_cut ? "drained: some were cut" : "drained: all had ended");
+  log_.Flush(kLastWrites);
   return !was_cut;
 }
 
-std::string ApiServer::Banner() {
+std::vector<std::string> ApiServer::Warnings() const {
+  std::vector<std::string> warnings = access_.Warnings();
+  if (options_.log.logs_prompts)
+    warnings.emplace_back("--log-prompts: what clients write stands in the log");
+  const ModelCard& card = *loaded_->card;
+  if (!card.chat_problem().empty()) warnings.push_back("no chat: " + card.chat_problem());
+  return warnings;
+}
+
+std::string ApiServer::Banner(const std::string& address) {
   KvReport report;
   Engine& engine = *loaded_->engine;
   engine.Ask([&](StepLoop& loop) { report = ReadKvReport(engine, loop, loop.stats()); });
   log_.KvCacheSize(report.plan.num_tokens, report.plan.context_len);
-  const std::string scheme = options_.http.certificate_file.empty() ? "http://" : "https://";
   const ServedModel& model = loaded_->card->served();
   return quire::Banner(
       {.version = kQuireVersion,
@@ -138,11 +154,10 @@ std::string ApiServer::Banner() {
        .weight_bytes = engine.weight_bytes(),
        .instruction_set = std::string(InstructionSetName(engine.options().instruction_set)),
        .num_threads = engine.options().num_threads,
-       .address =
-           options_.http.unix_path.empty() ? scheme + http_->address() : options_.http.unix_path,
+       .address = address,
        .num_keys = access_.num_keys(),
        .num_tenants = access_.tenants().size(),
-       .warnings = access_.Warnings()},
+       .warnings = Warnings()},
       report);
 }
 
@@ -351,8 +366,7 @@ void ApiServer::OnCallEnded(const CallSummary& summary) {
     if (summary.first_token_seconds >= 0) record.ttft_seconds = summary.first_token_seconds;
     if (summary.longest_answer > 1)
       record.tpot_seconds =
-          (summary.total_seconds - summary.read_seconds - summary.first_token_seconds) /
-          static_cast<double>(summary.longest_answer - 1);
+          summary.decode_seconds / static_cast<double>(summary.longest_answer - 1);
     for (const std::string& reason : summary.finish_reasons)
       if (record.finish.find(reason) == std::string::npos)
         record.finish += (record.finish.empty() ? "" : ",") + reason;

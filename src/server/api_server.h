@@ -55,8 +55,8 @@ class ApiServer final : public HttpHandler {
   // Both require Load.
   Engine& engine() { return *loaded_->engine; }
   const ModelCard& card() const { return *loaded_->card; }
-  // What to tell at the start: lines with their ends.
-  std::string Banner();
+  // What to tell at the start: lines with their ends. `address`: where clients reach it.
+  std::string Banner(const std::string& address);
 
   // HttpHandler.
   std::optional<HttpResponse> OnHead(const HttpRequest& head) override;
@@ -84,6 +84,7 @@ class ApiServer final : public HttpHandler {
   static void ApplyTenantRules(Loaded& loaded, const std::vector<TenantRule>& rules);
   // Ends what is under way. Any thread.
   void CutAll();
+  std::vector<std::string> Warnings() const;
   // The answer of a refusal, which is counted.
   HttpResponse Refuse(const ApiError& error);
   std::optional<ApiError> RefuseRoute(const Route& route, const HttpRequest& head) const;

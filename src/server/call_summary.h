@@ -31,8 +31,9 @@ struct CallSummary {
   const char* phase = "";                              // 499: queued, prefill or decode
   double read_seconds = 0;                             // from the whole body to Submit
   double queue_seconds = 0, first_token_seconds = -1;  // from Submit; -1: there was none
-  double total_seconds = 0;                            // from the whole body to the end
-  std::vector<float> token_gaps_s = {};                // between a choice's tokens
+  double decode_seconds = 0;             // from the first to the last token of the slowest choice
+  double total_seconds = 0;              // from the whole body to the end
+  std::vector<float> token_gaps_s = {};  // between a choice's tokens
 };
 
 }  // namespace quire

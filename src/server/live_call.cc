@@ -38,8 +38,10 @@ void AddAnswer(const Answer& answer, CallSummary& summary) {
     for (uint32_t i = 1; i < num_tokens; ++i)
       summary.token_gaps_s.push_back(
           static_cast<float>(answer.token_seconds(c, i) - answer.token_seconds(c, i - 1)));
-    if (num_tokens > 0 && summary.first_token_seconds < 0)
-      summary.first_token_seconds = answer.token_seconds(c, 0);
+    if (num_tokens == 0) continue;
+    const double first = answer.token_seconds(c, 0), last = answer.token_seconds(c, num_tokens - 1);
+    summary.decode_seconds = std::max(summary.decode_seconds, last - first);
+    if (summary.first_token_seconds < 0) summary.first_token_seconds = first;
   }
   summary.num_preemptions += answer.num_preemptions();
   if (!has_report) return;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "server/api/call_reader.h"
+#include "text/detokenizer.h"
 
 namespace quire {
 namespace {
@@ -141,9 +142,11 @@ ApiResult<LiveCalls::Submitted> LiveCalls::Submit(const LiveCall& call,
   auto read =
       call.form == ApiForm::kChat ? ReadChatCall(body, *model_) : ReadCompletionCall(body, *model_);
   if (!read.ok()) return read.error();
-  Submitted submitted = {.call = std::move(read.value()), .answers = {}};
+  Submitted submitted;
+  submitted.call = std::move(read.value());
   if (submitted.call.priority < 0 && !call.client.may_prioritise)
     return PermissionDenied("A priority below 0 needs a key with the right 'priority'.");
+  submitted.time = LiveCall::Clock::now();
   for (Request& request : ToRequests(submitted.call, call.client.tenant)) {
     request.keeps_times = true;
     request.label = call.id;
@@ -155,14 +158,27 @@ ApiResult<LiveCalls::Submitted> LiveCalls::Submit(const LiveCall& call,
     }
     submitted.answers.push_back(std::move(answer).value());
   }
+  if (options_.on_prompt) submitted.prompt_texts = TextsOf(submitted.call.prompts);
   return submitted;
+}
+
+std::vector<std::string> LiveCalls::TextsOf(
+    const std::vector<std::vector<TokenId>>& prompts) const {
+  std::vector<std::string> texts;
+  for (const auto& prompt : prompts) {
+    StatusOr<std::string> text = Decode(*model_->tokenizer, prompt, {.show_special = true});
+    texts.push_back(text.ok() ? std::move(text).value() : std::string());
+  }
+  return texts;
 }
 
 void LiveCalls::Begin(const CallPtr& call, ApiResult<Submitted> submitted) {
   if (submitted.ok()) {
     Submitted& work = submitted.value();
     if (!work.call.retain.empty()) call->retain = LiveCall::Retain::kWanted;
-    call->submitted = LiveCall::Clock::now();
+    call->submitted = work.time;
+    if (options_.on_prompt)
+      for (const std::string& text : work.prompt_texts) options_.on_prompt(call->id, text);
     for (const auto& prompt : work.call.prompts) call->slot.Charge(prompt.size());
     call->writer =
         std::make_unique<AnswerWriter>(model_, std::move(work.call), std::move(work.answers));

@@ -26,6 +26,8 @@ struct LiveCallOptions {
   std::chrono::milliseconds keep_alive{15'000};  // silence of a stream before a comment; 0: none
   std::chrono::milliseconds queue_timeout{0};    // 0: none
   std::chrono::milliseconds request_timeout{0};  // 0: none
+  // Hears of each prompt, as text; empty unless somebody asked for that.
+  std::function<void(const std::string& request_id, const std::string& text)> on_prompt = {};
 };
 
 class LiveCalls {
@@ -52,9 +54,12 @@ class LiveCalls {
   struct Submitted {
     GenerationCall call;
     std::vector<std::shared_ptr<Answer>> answers;
+    LiveCall::Clock::time_point time = {};       // of the first Engine::Submit
+    std::vector<std::string> prompt_texts = {};  // with on_prompt only
   };
 
   ApiResult<Submitted> Submit(const LiveCall& call, const std::string& body) const;  // helper
+  std::vector<std::string> TextsOf(const std::vector<std::vector<TokenId>>& prompts) const;
   void Begin(const CallPtr& call, ApiResult<Submitted> submitted);
   void Advance(const CallPtr& call);
   void AdvanceStream(LiveCall& call);

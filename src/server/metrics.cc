@@ -176,9 +176,8 @@ void Metrics::ObserveCall(const CallSummary& call) {
   const double engine_seconds = call.total_seconds - call.read_seconds;
   m.whole.Observe(call.total_seconds);
   m.queue.Observe(call.queue_seconds);
-  m.inference.Observe(engine_seconds - call.queue_seconds);
+  m.inference.Observe(std::max(0.0, engine_seconds - call.queue_seconds));
   if (call.first_token_seconds >= 0) {
-    const double decode_seconds = engine_seconds - call.first_token_seconds;
     m.first_token.Observe(call.read_seconds + call.first_token_seconds);
     const double prefill_seconds = call.first_token_seconds - call.queue_seconds;
     m.prefill.Observe(prefill_seconds);
@@ -188,9 +187,10 @@ void Metrics::ObserveCall(const CallSummary& call) {
                                 static_cast<double>(call.prompt_tokens - call.cached_tokens);
       m.recent_prefill_seconds = m.recent_prefill_seconds * Impl::kOlderCalls + prefill_seconds;
     }
-    m.decode.Observe(decode_seconds);
+    m.decode.Observe(call.decode_seconds);
     if (call.longest_answer > 1) {
-      const double token_seconds = decode_seconds / static_cast<double>(call.longest_answer - 1);
+      const double token_seconds =
+          call.decode_seconds / static_cast<double>(call.longest_answer - 1);
       m.token_time.Observe(token_seconds);
       m.old_token_time.Observe(token_seconds);
     }

@@ -291,8 +291,14 @@ class Lifetime(unittest.TestCase):
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             server = Server(QUIRE, STORIES, "--port", taken.getsockname()[1], wait=False)
-            self.assertNotEqual(server.process.wait(20), 0)
+            self.assertEqual(server.process.wait(20), 3, server.stderr())
             self.assertIn("--port", server.stderr())
+
+    def test_a_look_at_the_configuration_works_beside_a_server(self):
+        with Server(QUIRE, STORIES) as server:
+            looked = Server(QUIRE, STORIES, "--port", server.port, "--check", wait=False)
+            self.assertEqual(looked.process.wait(20), 0, looked.stderr())
+            self.assertIn(f"http://127.0.0.1:{server.port}", looked.stderr())
 
 
 if __name__ == "__main__":

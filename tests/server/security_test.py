@@ -219,11 +219,22 @@ class OpenServer(unittest.TestCase):
         self.assertEqual(answer.status, 400)
 
 
+class Prompts(unittest.TestCase):
+
+    def test_sec_19_prompts_are_logged_only_if_asked_for(self):
+        for flags, is_logged in (((), False), (("--log-prompts",), True)):
+            with Server(QUIRE, STORIES, *flags) as server:
+                self.assertEqual(server.complete("marker in a prompt", max_tokens=1).status, 200)
+                server.stop()
+                self.assertEqual("marker in a prompt" in server.stderr(), is_logged)
+                self.assertEqual("--log-prompts" in server.stderr(), is_logged)
+
+
 class Starts(unittest.TestCase):
 
     def refused(self, *flags, env=None):
         server = Server(QUIRE, STORIES, *flags, env=env, wait=False)
-        self.assertNotEqual(server.process.wait(20), 0)
+        self.assertEqual(server.process.wait(20), 3, server.stderr())
         return server.stderr()
 
     def test_an_open_address_wants_keys(self):
