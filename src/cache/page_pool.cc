@@ -63,6 +63,12 @@ PagePool::PagePool(const PagePoolOptions& options)
 
 PagePool::~PagePool() { QUIRE_CHECK(num_refs_ == 0); }
 
+uint64_t PagePool::retained_bytes() const {
+  uint64_t sum = 0;
+  for (const PageAccount& account : accounts_) sum += account.retained;
+  return sum;
+}
+
 void PagePool::AddAccounts(uint32_t num_accounts) {
   if (num_accounts > accounts_.size()) accounts_.resize(num_accounts);
 }

@@ -166,6 +166,7 @@ class PagePool {
   const PageStates& account_bytes(AccountId id) const { return accounts_[id].states; }
   // Bytes of an account's pages with a pin, in use or not.
   uint64_t retained_bytes(AccountId id) const { return accounts_[id].retained; }
+  uint64_t retained_bytes() const;  // of all accounts
   AccountId account(PageClass c, PageId id) const { return classes_[c].pages[id].account; }
 
   // Pages that a wrong release has hit: set aside for good, the service goes on (CAC-09). Always 0

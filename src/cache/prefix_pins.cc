@@ -6,7 +6,7 @@
 
 namespace quire {
 
-PinResult PrefixPins::Make(NodeId node, Pin pin, uint64_t most_bytes) {
+PinResult PrefixPins::Make(NodeId node, Pin pin, const PinOptions& options) {
   PinResult result;
   result.length = tree_->LengthOf(node);
   const auto known = by_node_.find(node);
@@ -19,7 +19,11 @@ PinResult PrefixPins::Make(NodeId node, Pin pin, uint64_t most_bytes) {
   }
   const uint64_t cost = tree_->PinCost(node);
   const uint64_t retained = pool_->retained_bytes(tree_->TenantOf(node));
-  if (retained > most_bytes || cost > most_bytes - retained) {
+  const auto fits = [&](uint64_t there, uint64_t most) {
+    return there <= most && cost <= most - there;
+  };
+  if (!fits(retained, options.most_bytes) ||
+      !fits(pool_->retained_bytes(), options.most_total_bytes)) {
     result.is_over_budget = true;
     return result;
   }
@@ -38,7 +42,7 @@ PinResult PrefixPins::Add(NodeId node, const PinOptions& options) {
                .is_pinned = options.until_s == 0 || (known != nullptr && known->is_pinned),
                .until_s = std::max(options.until_s, known != nullptr ? known->until_s : 0),
                .label = options.label},
-              options.most_bytes);
+              options);
 }
 
 PinResult PrefixPins::Set(NodeId node, bool is_pinned, const PinOptions& options) {
@@ -46,7 +50,7 @@ PinResult PrefixPins::Set(NodeId node, bool is_pinned, const PinOptions& options
     return Make(
         node,
         {.node = node, .is_pinned = is_pinned, .until_s = options.until_s, .label = options.label},
-        options.most_bytes);
+        options);
   PinResult result;
   result.length = tree_->LengthOf(node);
   if (const auto known = by_node_.find(node); known != by_node_.end()) Remove(known->second);

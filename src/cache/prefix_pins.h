@@ -24,6 +24,8 @@ struct PinOptions {
   std::string label = {};  // of the prefix, for lists; empty: as it is
   // Of the pages of the prefix's tenant with a pin, each counted once, in use or not.
   uint64_t most_bytes = std::numeric_limits<uint64_t>::max();
+  // The same of all tenants together.
+  uint64_t most_total_bytes = std::numeric_limits<uint64_t>::max();
 };
 
 struct PinResult {
@@ -61,7 +63,7 @@ class PrefixPins {
 
  private:
   using Position = std::map<PinId, Pin>::iterator;
-  PinResult Make(NodeId node, Pin pin, uint64_t most_bytes);
+  PinResult Make(NodeId node, Pin pin, const PinOptions& options);
   Position Erase(Position at, bool expired);
 
   PrefixTree* const tree_;

@@ -46,6 +46,7 @@ TEST(PrefixPins, OverTheBudgetNothingIsPinned) {
   EXPECT_EQ(result.bytes, 7 * kUnit);
   EXPECT_EQ(retained(), 7u);
   EXPECT_TRUE(c.cache->Pin(c.ns, Text(64, 1), {.most_bytes = 13 * kUnit}).is_over_budget);
+  EXPECT_TRUE(c.cache->Pin(c.ns, Text(64, 1), {.most_total_bytes = 13 * kUnit}).is_over_budget);
   // What is pinned already costs nothing: two pages, whose window pages are too.
   const SequencePages running = c.Started(Text(65));
   EXPECT_EQ(retained(), 7u) << "in use or not";

@@ -108,6 +108,7 @@ bool StepLoop::Step() {
       limits_);
   num_deferred_ = static_cast<uint32_t>(decision.deferred.size());
   Apply(decision);
+  EndFutile(decision);
   ReserveParts(decision);
   if (!rows_.empty()) {
     RunRows();
@@ -161,6 +162,12 @@ void StepLoop::Apply(const StepDecision& decision) {
 }
 
 void StepLoop::Preempt(Live& live) {
+  const uint32_t position = live.pages->next_position();
+  if (position > live.best_position)
+    live.futile_since.reset();
+  else if (!live.futile_since.has_value())
+    live.futile_since = std::chrono::steady_clock::now();
+  live.best_position = std::max(live.best_position, position);
   live.pages->End(live.tokens);
   live.pages.reset();
   ++live.scheduled.num_preemptions;
@@ -194,6 +201,22 @@ void StepLoop::Admit(Live& live, bool takes_match) {
 }
 
 // Sequences that wait and are never served would be a bug of the scheduler, unless pins hold the
+// Where pins hold what a sequence needs, it starts, finds no room and starts again. For a while,
+// since pins go; not for ever.
+void StepLoop::EndFutile(const StepDecision& decision) {
+  if (cache().pool().pinned_bytes() == 0) return;
+  for (const uint32_t index : decision.preempted) {
+    Live& live = *sequences_[index];
+    if (live.has_ended || !live.futile_since.has_value() ||
+        SecondsSince(*live.futile_since) < kMostIdleSeconds)
+      continue;
+    End(live, FinishReason::kError,
+        ResourceExhausted("the request needs KV memory that kept prefixes hold: shorten it, drop a "
+                          "prefix or raise --kv-memory"),
+        /*keeps_pages=*/false);
+  }
+}
+
 // memory: better an error than a hang.
 bool StepLoop::WatchForStalls(const StepDecision& decision) {
   if (!rows_.empty() || !decision.preempted.empty() || !decision.admitted.empty() ||

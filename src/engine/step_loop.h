@@ -120,6 +120,9 @@ class StepLoop {
     std::optional<StopText> stop_text;
     ScheduledSequence scheduled;
     bool was_admitted = false;
+    uint32_t best_position = 0;  // that it was preempted at
+    // When it was preempted without having come further; it has not since then.
+    std::optional<std::chrono::steady_clock::time_point> futile_since;
     uint32_t num_reached = 0;  // of the prompt's tokens, computed or cached at some time
     bool has_ended = false;
     bool is_forking = false;  // computes the prompt for all choices
@@ -150,6 +153,7 @@ class StepLoop {
   // Its pages stay in the tree if `keeps_pages`.
   void End(Live& live, FinishReason reason, const Status& status, bool keeps_pages,
            std::optional<TokenId> stop_token = {});
+  void EndFutile(const StepDecision& decision);
   bool WatchForStalls(const StepDecision& decision);
   void MarkNews(const std::shared_ptr<Answer>& answer);
   void TellNews();

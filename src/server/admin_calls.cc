@@ -180,6 +180,7 @@ void AdminCalls::StartPrefix(std::string body, Client client, TenantSlot slot, H
         call->is_gone = true;
         call->reply.Send(ErrorResponse(started->error()));
       }
+      if (call->is_gone) call->slot.Reset();  // here: the helper may hold the call longer
       OnRing();
     });
   });

@@ -236,6 +236,7 @@ void ApiServer::StartCall(const Route& route, HttpRequest request, const Client&
   ApiResult<TenantSlot> slot = limits_.Enter(client.tenant, TenantLimits::Clock::now());
   if (!slot.ok()) return reply.Send(Refuse(slot.error()));
   num_calls_.fetch_add(1);
+  call_ids_.insert(request.id);
   loaded_->admin->NoteStart(request.id, client.tenant, route.pattern);
   loaded_->calls->Start(route, std::move(request), client, std::move(slot.value()),
                         std::move(reply));
@@ -329,8 +330,11 @@ void ApiServer::OnAnswered(const HttpRequest& request, int status, double second
   if (is_loaded_.load(std::memory_order_acquire))
     loaded_->metrics->ObserveHttp(request.method, status,
                                   route == nullptr ? "none" : route->pattern, seconds);
-  // Calls that came as far as the engine are logged with their numbers, in OnCallEnded.
-  if (route != nullptr && route->is_generation() && status != 401 && status != 429) return;
+  // Calls are logged with their numbers, in OnCallEnded.
+  if (const auto call = call_ids_.find(request.id); call != call_ids_.end()) {
+    call_ids_.erase(call);
+    return;
+  }
   if (status < 400 && (route == nullptr || !route->is_logged())) return;
   const ApiResult<Client> client = access_.Identify(request);
   RequestRecord record;

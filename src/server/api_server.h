@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/status.h"
@@ -101,6 +102,8 @@ class ApiServer final : public HttpHandler {
   TenantLimits limits_;
   Log log_;
   uint32_t num_ticks_ = 0;
+  // Of generation requests that LiveCalls has or had, until they are answered. Clients choose ids.
+  std::unordered_multiset<std::string> call_ids_;
   LoadState load_state_;
   std::atomic<bool> is_loaded_{false}, drains_{false}, cuts_now_{false};
   std::atomic<size_t> num_calls_{0};

@@ -100,7 +100,8 @@ Status ParseLimit(std::string_view word, TenantQuota* quota) {
       equals == std::string_view::npos ? std::string_view() : word.substr(equals + 1);
   const auto is_number = [&](bool is_bytes, uint64_t most, auto* to) {
     const auto amount = ParseAmount(text, is_bytes);
-    if (!amount.has_value() || *amount > most) return false;
+    // 0 could be read as nothing or as no limit.
+    if (!amount.has_value() || *amount == 0 || *amount > most) return false;
     *to = static_cast<std::remove_pointer_t<decltype(to)>>(*amount);
     return true;
   };
@@ -123,7 +124,8 @@ Status ParseLimit(std::string_view word, TenantQuota* quota) {
   }
   if (is_good) return OkStatus();
   return InvalidArgument(
-      "'{}': need a whole number (tpm also 25k or 2M), retained=2GiB, a share from 0.01 to 100",
+      "'{}': need a whole number above 0 (tpm also 25k or 2M), retained=2GiB, a share from 0.01 to "
+      "100",
       word);
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "server/api/call_reader.h"
+#include "server/prefix_admin.h"
 #include "text/detokenizer.h"
 
 namespace quire {
@@ -74,13 +75,24 @@ std::optional<int64_t> PinMarks(const LiveCall& call, uint64_t most_bytes, StepL
     for (const auto& prompt : asked.prompts) {
       const size_t num_marked = std::min<size_t>(mark.num_tokens, prompt.size());
       if (num_marked == 0) continue;
-      const PinResult pin =
-          cache.Pin(ns.value(), std::span(prompt).first(num_marked),
-                    PinOptions{.until_s = loop.now_s() + mark.ttl_s, .most_bytes = most_bytes});
+      const PinResult pin = cache.Pin(ns.value(), std::span(prompt).first(num_marked),
+                                      PinOptions{.until_s = loop.now_s() + mark.ttl_s,
+                                                 .most_bytes = most_bytes,
+                                                 .most_total_bytes = MostPinnedBytes(cache)});
       if (pin.length > 0) until = std::max<int64_t>(until.value_or(0), UnixNow() + mark.ttl_s);
     }
   }
   return until;
+}
+
+// Of a whole answer, each log-probability counted as one.
+uint64_t TokensToWrite(const AnswerWriter& writer) {
+  const GenerationCall& call = writer.call();
+  uint64_t tokens = writer.num_generated();
+  if (call.echo || call.return_token_ids || call.prompt_logprobs.has_value())
+    for (const auto& prompt : call.prompts) tokens += prompt.size();
+  const uint32_t top = std::max(call.logprobs.value_or(0), call.prompt_logprobs.value_or(0));
+  return tokens * (1 + top);
 }
 
 ApiError TimedOut(const char* code, std::chrono::milliseconds limit, const char* flag) {
@@ -209,7 +221,7 @@ void LiveCalls::WriteWhole(const CallPtr& call) {
     live.reply.Send({.fields = AnswerFields(live), .body = std::move(answer.value())});
     End(live, 200, "");
   };
-  if (call->writer->num_generated() <= kMostTokensHere)
+  if (TokensToWrite(*call->writer) <= kMostTokensHere)
     return send(*call, call->writer->WholeAnswer(call->notes));
   helper_->Post([this, call, send] {
     auto answer = std::make_shared<ApiResult<std::string>>(call->writer->WholeAnswer(call->notes));

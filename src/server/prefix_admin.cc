@@ -101,13 +101,17 @@ std::optional<PrefixId> FindWhole(const KvCache& cache, const NamespaceKey& key,
   return DescribePrefix(cache, node).id;
 }
 
-PinOptions OptionsOf(const PrefixKeep& keep, uint32_t now_s, uint64_t most_bytes) {
+PinOptions OptionsOf(const PrefixKeep& keep, uint32_t now_s, uint64_t most_bytes,
+                     const KvCache& cache) {
   return {.until_s = keep.ttl_s == 0 ? 0 : now_s + keep.ttl_s,
           .label = keep.label,
-          .most_bytes = most_bytes};
+          .most_bytes = most_bytes,
+          .most_total_bytes = MostPinnedBytes(cache)};
 }
 
 }  // namespace
+
+uint64_t MostPinnedBytes(const KvCache& cache) { return cache.pool().budget_bytes() / 2; }
 
 int64_t UnixTime(uint32_t engine_s, uint32_t now_s) {
   return static_cast<int64_t>(std::time(nullptr)) + int64_t{engine_s} - int64_t{now_s};
@@ -208,12 +212,12 @@ ApiResult<std::string> PrefixAdmin::Finish(const PendingPrefix& pending) {
     if (!ns.ok()) return;
     PrefixKeep first = pending.keep;
     if (first.is_pinned) first.ttl_s = 0;
-    result = cache.Pin(ns.value(), pending.tokens, OptionsOf(first, now_s, most_bytes));
+    result = cache.Pin(ns.value(), pending.tokens, OptionsOf(first, now_s, most_bytes, cache));
     if (result.pin == 0) return;
     info = DescribePrefix(cache, cache.pins().all().at(result.pin).node);
     if (!pending.keep.is_pinned || pending.keep.ttl_s == 0) return;
     // Both: pinned, and retained when it is pinned no more.
-    (void)cache.SetPin(info.id, tenant, true, OptionsOf(pending.keep, now_s, most_bytes));
+    (void)cache.SetPin(info.id, tenant, true, OptionsOf(pending.keep, now_s, most_bytes, cache));
     info.retained_until_s = now_s + pending.keep.ttl_s;
   });
   if (result.is_over_budget) return OverRetainedBudget(most_bytes);
@@ -258,7 +262,7 @@ ApiResult<std::string> PrefixAdmin::Change(const Client& client, const std::stri
     if (node == kNoNode) return;
     info = DescribePrefix(cache, node);
     most_bytes = MostRetained(info.tenant);
-    PinOptions options = OptionsOf(said, now_s, most_bytes);
+    PinOptions options = OptionsOf(said, now_s, most_bytes, cache);
     if (!says("ttl_s")) options.until_s = info.retained_until_s;
     if (!says("label")) options.label = info.label;
     result = cache.SetPin(*prefix_id, info.tenant, says("pin") ? said.is_pinned : info.is_pinned,

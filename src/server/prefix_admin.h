@@ -80,6 +80,10 @@ class PrefixAdmin {
   std::map<std::string, uint64_t> retained_limits_;
 };
 
+// Of all tenants together: half of the budget, so that requests have the rest whatever clients
+// keep.
+uint64_t MostPinnedBytes(const KvCache& cache);
+
 // Seconds since 1970 of a time of the engine's clock, whose now is `now_s`.
 int64_t UnixTime(uint32_t engine_s, uint32_t now_s);
 

@@ -219,6 +219,20 @@ class OpenServer(unittest.TestCase):
         self.assertEqual(answer.status, 400)
 
 
+class Kept(unittest.TestCase):
+
+    def test_what_clients_keep_leaves_half_of_the_memory_to_requests(self):
+        with Server(QUIRE, STORIES, "--page-size", 16, "--kv-memory", "2MiB") as server:
+            for i in range(15):
+                prompt = [1] + [(i * 37 + 7 * k) % 400 + 3 for k in range(200)]
+                self.assertEqual(server.complete(prompt, max_tokens=2,
+                                                 prompt_cache_retention="24h").status, 200)
+            self.assertTrue(0 < server.metric("quire_kv_bytes", state="pinned") <= 1 << 20)
+            answer = server.complete(max_tokens=300, ignore_eos=True)
+            self.assertEqual(answer.json["usage"]["completion_tokens"], 300)
+            self.assertEqual(server.stop(), 0)
+
+
 class Prompts(unittest.TestCase):
 
     def test_sec_19_prompts_are_logged_only_if_asked_for(self):

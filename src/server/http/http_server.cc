@@ -155,8 +155,8 @@ struct HttpServer::Impl final : ConnectionOwner {
       // Before the handler looks for news: a ring after this is a new one, and what was written
       // before one that this takes is seen (so an exchange, not a store).
       has_rung.exchange(false);
+      WaitForRing();  // first, so that an exception of the handler ends nothing
       handler->OnRing();
-      WaitForRing();
     });
   }
 
@@ -164,9 +164,9 @@ struct HttpServer::Impl final : ConnectionOwner {
     tick.expires_after(kTick);
     tick.async_wait([this](const ErrorCode& error) {
       if (error) return;
+      WaitForTick();  // as above
       for (const auto& connection : All()) connection->CheckPaused();
       handler->OnTick();
-      WaitForTick();
     });
   }
 
