@@ -135,6 +135,13 @@ class ChatRenderer {
   }
 
   ApiResult<RenderedChat> Render(const Json& messages, bool generates) {
+    // Before the template runs over what can't fit anyway.
+    size_t num_bytes = 0;
+    for (const Json& message : messages)
+      if (const auto content = message.find("content");
+          content != message.end() && content->is_string())
+        num_bytes += content->get_ref<const std::string&>().size();
+    if (auto error = CheckTextBytes(model_, num_bytes, "messages")) return std::move(*error);
     variables_["add_generation_prompt"] = generates;
     StatusOr<RenderedChat> rendered = template_->Render(messages, variables_, LocalTimeNow());
     if (rendered.ok()) return std::move(*rendered);

@@ -10,21 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::optional<ApiError> CheckBytes(const ServedModel& model, size_t num_bytes,
-                                   const std::string& param) {
-  if (num_bytes <= model.context_len) return {};  // no token stands for less than a byte
-  const uint64_t longest = model.longest_token_bytes > 0 ? model.longest_token_bytes
-                                                         : LongestTokenBytes(*model.tokenizer);
-  const uint64_t least = (num_bytes + longest - 1) / longest;
-  if (least <= model.context_len) return {};
-  ApiError error = ContextLengthExceeded(least, model.context_len, param);
-  error.message = fmt::format(
-      "This model's maximum context length is {} tokens, but the request has at least "
-      "{} tokens. Shorten the prompt.",
-      model.context_len, least);
-  return error;
-}
-
 ApiError WrongPrompt(const std::string& param, const Json& value) {
   return InvalidValue(param,
                       fmt::format("{} is {}: need a string or a list of token ids, one kind in a "
@@ -38,6 +23,21 @@ ApiError EmptyPrompt(const std::string& param) {
 
 }  // namespace
 
+std::optional<ApiError> CheckTextBytes(const ServedModel& model, size_t num_bytes,
+                                       const std::string& param) {
+  if (num_bytes <= model.context_len) return {};  // no token stands for less than a byte
+  const uint64_t longest = model.longest_token_bytes > 0 ? model.longest_token_bytes
+                                                         : LongestTokenBytes(*model.tokenizer);
+  const uint64_t least = (num_bytes + longest - 1) / longest;
+  if (least <= model.context_len) return {};
+  ApiError error = ContextLengthExceeded(least, model.context_len, param);
+  error.message = fmt::format(
+      "This model's maximum context length is {} tokens, but the request has at least "
+      "{} tokens. Shorten the prompt.",
+      model.context_len, least);
+  return error;
+}
+
 ApiError WithParam(ApiError error, std::string param) {
   error.param = std::move(param);
   return error;
@@ -49,7 +49,7 @@ ApiResult<std::vector<TokenId>> EncodePrompt(const ServedModel& model, std::stri
   const Tokenizer& tokenizer = *model.tokenizer;
   if (!tokenizer.has_text())
     return UnsupportedParameter(param, "The model has no tokenizer: send token ids as prompt.");
-  if (auto error = CheckBytes(model, text.size(), param)) return std::move(*error);
+  if (auto error = CheckTextBytes(model, text.size(), param)) return std::move(*error);
   StatusOr<std::vector<TokenId>> encoded = tokenizer.Encode(text, plain, options);
   if (!encoded.ok()) return WithParam(FromStatus(encoded.status()), param);
   std::vector<TokenId>& tokens = *encoded;

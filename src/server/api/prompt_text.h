@@ -26,6 +26,10 @@ ApiResult<std::vector<TokenId>> EncodePrompt(const ServedModel& model, std::stri
                                              std::span<const ByteRange> plain,
                                              EncodeOptions options, const std::string& param);
 
+// Refuses a text of more bytes than a context of the longest tokens.
+std::optional<ApiError> CheckTextBytes(const ServedModel& model, size_t num_bytes,
+                                       const std::string& param);
+
 // A list of token ids as it stands; may be empty.
 ApiResult<std::vector<TokenId>> ReadTokenIds(const nlohmann::ordered_json& list,
                                              const ServedModel& model, const std::string& param);
