@@ -8,7 +8,6 @@
 #include <chrono>
 #include <fstream>
 #include <random>
-#include <regex>
 
 #include "base/test_data.h"
 
@@ -238,8 +237,8 @@ TEST(Access, TheComparisonHasNoEarlyExit) {
   ASSERT_NE(end, std::string::npos);
   const std::string body = source.substr(loop, end - loop);
   EXPECT_THAT(body, HasSubstr("CRYPTO_memcmp"));
-  const std::regex exits(R"(\b(if|break|return|goto|continue|while)\b|&&|\|\||\?)");
-  EXPECT_FALSE(std::regex_search(body, exits)) << body;
+  for (const char* exit : {"if (", "break", "return", "goto", "continue", "while", "&&", "||", "?"})
+    EXPECT_EQ(body.find(exit), std::string::npos) << exit << " in " << body;
 }
 
 // SEC-04, by the clock: 10^5 tries each of a digest with 0, 1 and 31 right bytes (in the digest
