@@ -46,7 +46,7 @@ Status CheckDecision(const ScheduleState& state, const ScheduleLimits& limits,
       return Internal("[schedule.2] sequence {} is admitted", sequence.id);
     fates[admission.index] = Fate::kAdmitted;
     needs[admission.index] = admission.takes_match
-                                 ? NeedWithMatch(cache, sequence.ns, sequence.tokens)
+                                 ? NeedWithMatch(cache, sequence.ns, sequence.matched_tokens())
                                  : NeedWithoutMatch(cache, sequence.ns);
     taken += needs[admission.index].match_bytes;
     ++num_running;
