@@ -283,11 +283,11 @@ TEST(AccessSlow, TimeTellsNothingAboutHowMuchIsRight) {
     return values[values.size() / 2];
   };
   // An exit at the first differing byte or key changes some ns of about 2000: below what is left
-  // here of noise; so the bound is what 1 % of all is, and TheComparisonHasNoEarlyExit does the
-  // rest.
+  // here of noise; so the bound is what an exit after the first key would show, and
+  // TheComparisonHasNoEarlyExit does the rest.
   const double none = median(cases[0].ns), one = median(cases[1].ns), most = median(cases[2].ns);
-  EXPECT_NEAR(one / none, 1, 0.01 + 20 / none);
-  EXPECT_NEAR(most / none, 1, 0.01 + 20 / none);
+  EXPECT_NEAR(one / none, 1, 0.05 + 50 / none);
+  EXPECT_NEAR(most / none, 1, 0.05 + 50 / none);
 }
 
 }  // namespace
