@@ -281,6 +281,7 @@ TEST(Metrics, AnEndedRequestIsInEachHistogramOfRequests) {
                        .read_seconds = 0.5,
                        .queue_seconds = 1,
                        .first_token_seconds = 3,
+                       .decode_seconds = 10,
                        .total_seconds = 13.5,
                        .token_gaps_s = {0.25f, 0.5f}});
   const MetricText text = Scrape(metrics, nullptr);
