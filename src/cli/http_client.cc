@@ -132,7 +132,7 @@ class HttpClient::Impl::Connection : public std::enable_shared_from_this<Connect
         buffer_.prepare(kReadBytes), [self = shared_from_this()](error_code error, size_t count) {
           self->buffer_.commit(count);
           self->has_answer_ = self->has_answer_ || count > 0;
-          if (error == asio::error::eof) {
+          if (error == asio::error::eof && self->parser_->got_some()) {
             error = {};
             self->parser_->put_eof(error);  // the end of a body without a length
             if (!error && !self->parser_->is_done()) error = asio::error::eof;
