@@ -292,6 +292,10 @@ HttpResponse ApiServer::OnRefusal(int status, std::string_view code, std::string
   return Refuse(error);
 }
 
+void ApiServer::AddFields(const HttpRequest& request, HttpFields* fields) {
+  access_.AddCorsFields(request, fields);
+}
+
 void ApiServer::OnTrouble(std::string_view what) { log_.Message(LogLevel::kError, what); }
 
 void ApiServer::OnRing() {
