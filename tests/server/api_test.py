@@ -290,13 +290,14 @@ class Lifetime(unittest.TestCase):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
-            server = Server(QUIRE, STORIES, "--port", taken.getsockname()[1], wait=False)
+            server = Server(QUIRE, STORIES, port=taken.getsockname()[1], wait=False)
             self.assertEqual(server.process.wait(20), 3, server.stderr())
             self.assertIn("--port", server.stderr())
+            self.assertIn(str(server.port), server.stderr())
 
     def test_a_look_at_the_configuration_works_beside_a_server(self):
         with Server(QUIRE, STORIES) as server:
-            looked = Server(QUIRE, STORIES, "--port", server.port, "--check", wait=False)
+            looked = Server(QUIRE, STORIES, "--check", port=server.port, wait=False)
             self.assertEqual(looked.process.wait(20), 0, looked.stderr())
             self.assertIn(f"http://127.0.0.1:{server.port}", looked.stderr())
 

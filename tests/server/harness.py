@@ -42,12 +42,14 @@ class Answer:
 class Server:
     """One process of `quire serve`, up to its end. Use as a context."""
 
-    def __init__(self, quire, model, *flags, env=None, wait=True):
+    def __init__(self, quire, model, *flags, env=None, wait=True, port=None):
         self.log = tempfile.TemporaryFile()
-        # An address that is free now; a server that finds it taken says so and fails the test.
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = port
+        if port is None:
+            # An address that is free now; a server that finds it taken says so and fails the test.
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                self.port = probe.getsockname()[1]
         self.process = subprocess.Popen(
             [quire, "serve", model, "--port", str(self.port), *map(str, flags)],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
