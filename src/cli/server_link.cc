@@ -7,6 +7,7 @@
 
 #include "base/errors.h"
 #include "base/message_text.h"
+#include "server/api/json_text.h"
 
 namespace quire {
 namespace {
@@ -52,7 +53,7 @@ StatusOr<std::string> ServerLink::Ask(const std::string& method, const std::stri
   HttpCall call;
   call.method = method;
   call.path = path;
-  if (!body.is_null()) call.body = body.dump(-1, ' ', true, Json::error_handler_t::replace);
+  if (!body.is_null()) call.body = ToText(body);
   if (!api_key_.empty()) call.headers.emplace_back("Authorization", "Bearer " + api_key_);
   const StatusOr<HttpAnswer> answer = client_->Call(std::move(call));
   if (!answer.ok())

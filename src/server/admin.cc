@@ -8,6 +8,7 @@
 
 #include "base/message_text.h"
 #include "server/admin_fields.h"
+#include "server/api/json_text.h"
 
 namespace quire {
 namespace {
@@ -57,8 +58,9 @@ ApiResult<std::string> Admin::DropTenant(const Client& client, const std::string
     return PermissionDenied("Another tenant's cache can be dropped with an admin's key only.");
   uint32_t num_pages = 0;
   engine_->Ask([&](StepLoop& loop) { num_pages = loop.cache().DropTenant(tenant); });
-  const std::string text = Dump({{"tenant", tenant}, {"dropped_pages", num_pages}});
-  events_.Add("prefix", tenant, Dump({{"action", "tenant_dropped"}, {"dropped_pages", num_pages}}));
+  const std::string text = ToText({{"tenant", tenant}, {"dropped_pages", num_pages}});
+  events_.Add("prefix", tenant,
+              ToText({{"action", "tenant_dropped"}, {"dropped_pages", num_pages}}));
   return text;
 }
 
@@ -72,15 +74,15 @@ ApiResult<std::string> Admin::ResetPrefixCache(const Client& client, bool resets
     loop.cache().DropAll();
     success = true;
   });
-  if (success) events_.Add("prefix", "", Dump({{"action", "reset"}}));
-  return Dump({{"success", success}});
+  if (success) events_.Add("prefix", "", ToText({{"action", "reset"}}));
+  return ToText({{"success", success}});
 }
 
 std::string Admin::Requests(const Client& client) {
   Json json = {{"schema", 1}, {"requests", Json::array()}};
   for (const RequestInfo& info : engine_->requests())
     if (MaySee(client, info.tenant)) json["requests"].push_back(RequestJson(info));
-  return Dump(json);
+  return ToText(json);
 }
 
 ApiResult<std::string> Admin::AbortRequest(const Client& client, const std::string& id) {
@@ -99,16 +101,16 @@ ApiResult<std::string> Admin::AbortRequest(const Client& client, const std::stri
                     .message = fmt::format("No request '{}' waits or runs; GET /quire/v1/requests "
                                            "lists those that do.",
                                            Printable(id))};
-  return Dump({{"id", id}, {"aborted", num_aborted}});
+  return ToText({{"id", id}, {"aborted", num_aborted}});
 }
 
 void Admin::NoteStart(const std::string& request_id, const std::string& tenant,
                       const std::string& endpoint) {
   events_.Add("request", tenant,
-              Dump({{"action", "started"},
-                    {"request_id", request_id},
-                    {"tenant", tenant},
-                    {"endpoint", endpoint}}));
+              ToText({{"action", "started"},
+                      {"request_id", request_id},
+                      {"tenant", tenant},
+                      {"endpoint", endpoint}}));
 }
 
 void Admin::NoteEnd(const CallSummary& call) {
@@ -127,7 +129,7 @@ void Admin::NoteEnd(const CallSummary& call) {
     json["preemptions"] = call.num_preemptions;
   }
   json["seconds"] = call.total_seconds;
-  events_.Add("request", call.tenant, Dump(json));
+  events_.Add("request", call.tenant, ToText(json));
 }
 
 void Admin::NotePages(KvReport now) {
@@ -154,7 +156,8 @@ void Admin::NotePages(KvReport now) {
                 now.cached_bytes != last_pages_.cached_bytes ||
                 now.pinned_bytes != last_pages_.pinned_bytes;
   if (has_changed)
-    events_.Add("page", "", Dump({{"free_bytes", now.free_bytes}, {"groups", std::move(groups)}}));
+    events_.Add("page", "",
+                ToText({{"free_bytes", now.free_bytes}, {"groups", std::move(groups)}}));
   last_pages_ = std::move(now);
 }
 

@@ -46,8 +46,4 @@ ApiResult<std::optional<std::string>> ReadText(const Json& object, const char* n
   return std::optional<std::string>(*text);
 }
 
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', true, Json::error_handler_t::replace);
-}
-
 }  // namespace quire

@@ -23,7 +23,4 @@ ApiResult<std::optional<uint32_t>> ReadCount(const nlohmann::ordered_json& objec
 ApiResult<std::optional<std::string>> ReadText(const nlohmann::ordered_json& object,
                                                const char* name, size_t most);
 
-// JSON as the API writes it: one line of ASCII.
-std::string Dump(const nlohmann::ordered_json& json);
-
 }  // namespace quire

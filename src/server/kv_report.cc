@@ -7,6 +7,7 @@
 
 #include "cache/kv_need.h"
 #include "server/admin_fields.h"
+#include "server/api/json_text.h"
 
 namespace quire {
 namespace {
@@ -144,7 +145,7 @@ std::string KvReportJson(const KvReport& report, const std::optional<std::string
                                  {"cached_bytes", one.cached_bytes},
                                  {"pinned_bytes", one.pinned_bytes},
                                  {"retained_bytes", one.retained_bytes}});
-  return Dump(json);
+  return ToText(json);
 }
 
 }  // namespace quire

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/message_text.h"
+#include "server/api/json_text.h"
 
 namespace quire {
 namespace {
@@ -63,7 +64,7 @@ std::string Word(std::string_view text) {
 std::string JsonLine(LogLevel level, std::string_view event, Json rest) {
   Json line = {{"time", Now()}, {"level", NameOf(level)}, {"event", event}};
   line.update(rest);
-  return line.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return ToText(line);
 }
 
 std::string TextLine(LogLevel level, std::string_view text) {

@@ -14,6 +14,7 @@
 #include "cache/prefix_list.h"
 #include "server/admin_fields.h"
 #include "server/api/call_reader.h"
+#include "server/api/json_text.h"
 
 namespace quire {
 namespace {
@@ -157,7 +158,7 @@ ApiResult<std::string> PrefixAdmin::List(const Client& client, std::string_view 
   Json json = {{"schema", 1}, {"total", listing.num_prefixes}, {"prefixes", Json::array()}};
   for (const PrefixInfo& info : listing.prefixes)
     json["prefixes"].push_back(PrefixJson(info, now_s));
-  return Dump(json);
+  return ToText(json);
 }
 
 ApiResult<PendingPrefix> PrefixAdmin::Start(const Client& client, std::string_view body,
@@ -232,9 +233,9 @@ ApiResult<std::string> PrefixAdmin::Finish(const PendingPrefix& pending) {
   Json json = PrefixJson(info, now_s);
   json["computed_tokens"] = answer.prompt().prompt_len - answer.prompt().num_cached;
   json["expires_at"] = info.is_pinned ? Json() : json["retained_until"];
-  const std::string text = Dump(json);
+  const std::string text = ToText(json);
   json["action"] = "added";
-  events_->Add("prefix", tenant, Dump(json));
+  events_->Add("prefix", tenant, ToText(json));
   return text;
 }
 
@@ -272,9 +273,9 @@ ApiResult<std::string> PrefixAdmin::Change(const Client& client, const std::stri
   if (!result.has_value()) return PrefixNotFound(id);
   if (result->is_over_budget) return OverRetainedBudget(most_bytes);
   Json json = PrefixJson(info, now_s);
-  const std::string text = Dump(json);
+  const std::string text = ToText(json);
   json["action"] = "changed";
-  events_->Add("prefix", info.tenant, Dump(json));
+  events_->Add("prefix", info.tenant, ToText(json));
   return text;
 }
 
@@ -291,9 +292,9 @@ ApiResult<std::string> PrefixAdmin::Drop(const Client& client, const std::string
   });
   if (!num_pages.has_value()) return PrefixNotFound(id);
   Json json = {{"id", IdText(*prefix_id)}, {"dropped_pages", *num_pages}};
-  const std::string text = Dump(json);
+  const std::string text = ToText(json);
   json["action"] = "dropped";
-  events_->Add("prefix", tenant, Dump(json));
+  events_->Add("prefix", tenant, ToText(json));
   return text;
 }
 
@@ -325,7 +326,7 @@ ApiResult<std::string> PrefixAdmin::Match(const Client& client, std::string_view
   json["est_ttft_ms"] = nullptr;
   if (const auto rate = metrics_->prefill_tokens_per_second())
     json["est_ttft_ms"] = (of_tokens - matched) / *rate * 1000;
-  return Dump(json);
+  return ToText(json);
 }
 
 }  // namespace quire

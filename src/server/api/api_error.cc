@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "server/api/json_text.h"
+
 namespace quire {
 namespace {
 
@@ -36,7 +38,7 @@ std::string ToJson(const ApiError& error) {
   inner["code"] = error.code;
   const nlohmann::ordered_json body = {{"error", std::move(inner)}};
   // ASCII only, since clients cut lines at U+2028 and the like; ill-formed UTF-8 becomes U+FFFD.
-  return body.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+  return ToText(body);
 }
 
 ApiError InvalidValue(std::string param, std::string message) {

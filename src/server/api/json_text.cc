@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "text/utf8.h"
@@ -120,6 +121,10 @@ void AppendJsonRounded(std::string& json, double value) {
 
 void AppendJsonComma(std::string& json) {
   if (!json.empty() && json.back() != '[' && json.back() != '{') json += ',';
+}
+
+std::string ToText(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 size_t NumCodePoints(std::string_view text) {

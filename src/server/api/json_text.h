@@ -4,13 +4,15 @@
 // U+2028 or U+2029 would cut an event. Bytes that are not UTF-8 become U+FFFD, one for each error
 // (text/utf8.h), as in the detokenizer.
 //
-// Reading JSON is nlohmann's part (api/call_reader.h).
+// What is sent seldom is built as a tree; ToText writes it in the same form. Reading JSON is
+// nlohmann's part (api/json_reader.h).
 //
 // Threading: pure functions. Cost: linear in what is written.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -30,6 +32,9 @@ void AppendJsonRounded(std::string& json, double value);
 
 // {"a": 1, "b": 2} and [1, 2]: a comma, unless the list or object at the end of `json` is empty.
 void AppendJsonComma(std::string& json);
+
+// A tree in one line.
+std::string ToText(const nlohmann::ordered_json& json);
 
 // The code points of valid UTF-8.
 size_t NumCodePoints(std::string_view text);

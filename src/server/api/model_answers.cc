@@ -6,6 +6,7 @@
 #include "server/api/call_fields.h"
 #include "server/api/call_reader.h"
 #include "server/api/chat_prompt.h"
+#include "server/api/json_text.h"
 #include "server/api/prompt_text.h"
 #include "text/detokenizer.h"
 #include "text/utf8.h"
@@ -14,10 +15,6 @@ namespace quire {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string Text(const Json& json) {
-  return json.dump(-1, ' ', true, Json::error_handler_t::replace);
-}
 
 Json ModelObject(const std::string& name, const ServedModel& model) {
   return {{"id", name},
@@ -84,7 +81,7 @@ ApiResult<std::string> TokenizeContent(const Json& object, const ServedModel& mo
       item = {{"id", id}, {"piece", std::move(piece)}};
     }
   }
-  return Text({{"tokens", std::move(list)}});
+  return ToText({{"tokens", std::move(list)}});
 }
 
 std::string TokenizeAnswer(const std::vector<TokenId>& tokens, bool with_texts,
@@ -98,7 +95,7 @@ std::string TokenizeAnswer(const std::vector<TokenId>& tokens, bool with_texts,
     for (const TokenId id : tokens) texts.push_back(TextOf(model, id));
     answer["token_strs"] = std::move(texts);
   }
-  return Text(answer);
+  return ToText(answer);
 }
 
 }  // namespace
@@ -108,12 +105,12 @@ std::string AnswerModels(const ServedModel& model) {
   for (const std::string& name : model.names)
     if (name != "*") data.push_back(ModelObject(name, model));
   if (data.empty()) data.push_back(ModelObject(model.root, model));
-  return Text({{"object", "list"}, {"data", std::move(data)}});
+  return ToText({{"object", "list"}, {"data", std::move(data)}});
 }
 
 ApiResult<std::string> AnswerModel(const std::string& id, const ServedModel& model) {
   if (!model.IsServed(id)) return ModelNotFound(Printable(id, 96));
-  return Text(ModelObject(id, model));
+  return ToText(ModelObject(id, model));
 }
 
 ApiResult<std::string> AnswerTokenize(std::string_view body, const ServedModel& model) {
@@ -155,7 +152,7 @@ ApiResult<std::string> AnswerDetokenize(std::string_view body, const ServedModel
   const auto text =
       Decode(*model.tokenizer, ids.value(), {.starts_text = true, .show_special = true});
   if (!text.ok()) return WithParam(FromStatus(text.status()), "tokens");
-  return Text({{"prompt", text.value()}, {"content", text.value()}});
+  return ToText({{"prompt", text.value()}, {"content", text.value()}});
 }
 
 ApiResult<std::string> AnswerApplyTemplate(std::string_view body, const ServedModel& model) {
@@ -166,7 +163,7 @@ ApiResult<std::string> AnswerApplyTemplate(std::string_view body, const ServedMo
   const ApiResult<ChatPrompt> prompt =
       ReadChatPrompt(fields.value(), model, {.needs_tokens = false});
   if (!prompt.ok()) return prompt.error();
-  return Text({{"prompt", prompt.value().text}});
+  return ToText({{"prompt", prompt.value().text}});
 }
 
 ApiResult<std::string> AnswerRender(ApiForm form, std::string_view body, const ServedModel& model) {
@@ -174,10 +171,10 @@ ApiResult<std::string> AnswerRender(ApiForm form, std::string_view body, const S
   const ApiResult<GenerationCall> call =
       is_chat ? ReadChatCall(body, model) : ReadCompletionCall(body, model);
   if (!call.ok()) return call.error();
-  if (is_chat) return Text({{"token_ids", call.value().prompts.front()}});
+  if (is_chat) return ToText({{"token_ids", call.value().prompts.front()}});
   Json list = Json::array();
   for (const auto& prompt : call.value().prompts) list.push_back({{"token_ids", prompt}});
-  return Text(list);
+  return ToText(list);
 }
 
 std::string AnswerTokenizerInfo(const ServedModel& model) {
@@ -191,7 +188,7 @@ std::string AnswerTokenizerInfo(const ServedModel& model) {
                  {"unk_token", text_of(model.tokenizer->unknown())},
                  {"chat_template", nullptr}};
   if (model.chat_template != nullptr) answer["chat_template"] = model.chat_template->source();
-  return Text(answer);
+  return ToText(answer);
 }
 
 }  // namespace quire

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "server/api/json_text.h"
 
 namespace quire {
 namespace {
@@ -281,7 +282,7 @@ std::string OpenApiDocument(const ServedModel& model) {
         {"securitySchemes", {{"key", key}}}}},
       // A key, where the server has any.
       {"security", {Json::object(), {{"key", Json::array()}}}}};
-  return document.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return ToText(document);
 }
 
 }  // namespace quire
