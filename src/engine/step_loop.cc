@@ -37,6 +37,10 @@ StepLoop::~StepLoop() { AbortAll(); }
 
 uint32_t StepLoop::now_s() const { return static_cast<uint32_t>(SecondsSince(start_)); }
 
+NamespaceKey StepLoop::KeyOf(const std::string& tenant, const std::string& salt) const {
+  return {.tenant = tenant, .salt = salt, .identity = runner_->identity()};
+}
+
 void StepLoop::Add(Request request, std::shared_ptr<Answer> answer, uint32_t most_tokens) {
   auto shared = std::make_shared<SharedRequest>();
   shared->request = std::move(request);
@@ -45,9 +49,7 @@ void StepLoop::Add(Request request, std::shared_ptr<Answer> answer, uint32_t mos
   shared->num_unfinished = shared->request.num_choices;
   shared->ns = cache().private_namespace();
   // Also of requests that share nothing: their tenant is served in its turn like others.
-  const auto ns = cache().Namespace({.tenant = shared->request.tenant,
-                                     .salt = shared->request.salt,
-                                     .identity = runner_->identity()});
+  const auto ns = cache().Namespace(KeyOf(shared->request.tenant, shared->request.salt));
   const Status status = ns.ok() ? OkStatus() : ns.status();
   shared->tenant = cache().tenant_of(ns.ok() ? ns.value() : shared->ns);
   if (ns.ok() && shared->request.uses_prefixes) shared->ns = ns.value();

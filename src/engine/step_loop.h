@@ -93,6 +93,8 @@ class StepLoop {
   // As Answer::Abort; false: there is no such request.
   bool Abort(uint64_t id);
   KvCache& cache() { return runner_->cache(); }
+  // Of the namespace in which requests of this tenant with this salt share pages.
+  NamespaceKey KeyOf(const std::string& tenant, const std::string& salt) const;
   ModelRunner& runner() { return *runner_; }
   // Seconds since the start, as the cache's pins count them.
   uint32_t now_s() const;

@@ -10,7 +10,6 @@ namespace quire {
 namespace {
 
 constexpr size_t kMostEventBytes = 16 << 10;  // of one write; more waits in the ring
-constexpr uint32_t kTicksPerSecond = 4;
 
 using Clock = std::chrono::steady_clock;
 
@@ -252,7 +251,7 @@ void AdminCalls::OnTick() {
   if (watchers_.empty()) return;
   const auto watchers = watchers_;  // a write may end one
   for (const auto& watcher : watchers) WriteEvents(*watcher);
-  if (num_ticks_++ % kTicksPerSecond == 0) NotePages();
+  if (num_ticks_++ % HttpHandler::kTicksPerSecond == 0) NotePages();
 }
 
 void AdminCalls::CutAll(const ApiError& error) {

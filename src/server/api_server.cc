@@ -15,7 +15,6 @@ namespace quire {
 namespace {
 
 constexpr auto kDrainStep = std::chrono::milliseconds(10);
-constexpr uint32_t kTicksPerSecond = 4;
 constexpr auto kLastWrites = std::chrono::seconds(2);  // for answers that are cut, and their ends
 
 bool IsJson(const HttpRequest& head) {
@@ -78,14 +77,14 @@ Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) 
     call_options.on_prompt = [this](const std::string& id, const std::string& text) {
       log_.Prompt(id, text);
     };
-  loaded->calls = std::make_unique<LiveCalls>(
-      call_options, &loaded->card->served(), loaded->engine.get(), http_.get(), helper_.get(),
-      &limits_, [this](const CallSummary& summary) { OnCallEnded(summary); });
   loaded->admin =
       std::make_unique<Admin>(loaded->engine.get(), &loaded->card->served(), loaded->metrics.get());
   loaded->admin_calls =
       std::make_unique<AdminCalls>(loaded->admin.get(), loaded->metrics.get(), http_.get(),
                                    helper_.get(), options_.sse_keep_alive);
+  loaded->calls = std::make_unique<LiveCalls>(
+      call_options, &loaded->card->served(), loaded->engine.get(), http_.get(), helper_.get(),
+      &loaded->admin->prefixes(), [this](const CallSummary& summary) { OnCallEnded(summary); });
   ApplyTenantRules(*loaded, access_.tenants());
   loaded_ = std::move(loaded);
   // The HTTP thread looks at loaded_ only after it has seen this.

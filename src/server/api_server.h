@@ -75,9 +75,9 @@ class ApiServer final : public HttpHandler {
     std::unique_ptr<Engine> engine;
     std::unique_ptr<ModelCard> card;
     std::unique_ptr<Metrics> metrics;
-    std::unique_ptr<LiveCalls> calls;
     std::unique_ptr<Admin> admin;
     std::unique_ptr<AdminCalls> admin_calls;
+    std::unique_ptr<LiveCalls> calls;
   };
 
   ApiServer(ServeOptions options, Access access);

@@ -1,20 +1,10 @@
 #include "server/helper_thread.h"
 
-#include <pthread.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <ctime>
 #include <utility>
 
-namespace quire {
+#include "server/http/serving_thread.h"
 
-void BeServingThread(const char* name) {
-  pthread_setname_np(pthread_self(), name);
-  // Linux counts nice values by thread. Refusal is no harm: it only gives way less.
-  (void)setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kServingNice);
-}
+namespace quire {
 
 HelperThread::HelperThread() : thread_([this] { Run(); }) {}
 
@@ -48,16 +38,6 @@ void HelperThread::Run() {
     }
     job();
   }
-}
-
-double HelperThread::cpu_seconds() const {
-  clockid_t clock = 0;
-  timespec time = {};
-  // The handle of a thread that runs is valid; const_cast since native_handle is not const.
-  if (pthread_getcpuclockid(const_cast<std::thread&>(thread_).native_handle(), &clock) != 0 ||
-      clock_gettime(clock, &time) != 0)
-    return 0;
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 }  // namespace quire

@@ -2,7 +2,8 @@
 // templates, tokenising, asking the engine and waiting for it.
 //
 // Jobs run one after the other, in the order in which they came; the bound on bodies
-// (HttpLimits::all_body_bytes) bounds what waits. Its nice value is that of the HTTP thread.
+// (HttpLimits::all_body_bytes) bounds what waits. It gives way to the engine's workers, as the HTTP
+// thread does (http/serving_thread.h).
 //
 // Threading: Post by any thread. The destructor runs what still waits.
 #pragma once
@@ -21,8 +22,6 @@ class HelperThread {
   ~HelperThread();
 
   void Post(std::function<void()> job);
-  // Processor time of the thread.
-  double cpu_seconds() const;
 
  private:
   void Run();
@@ -33,9 +32,5 @@ class HelperThread {
   bool ends_ = false;
   std::thread thread_;
 };
-
-// Makes the calling thread give way to the engine's workers, and names it for `top`.
-void BeServingThread(const char* name);
-constexpr int kServingNice = 5;
 
 }  // namespace quire

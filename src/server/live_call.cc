@@ -3,28 +3,18 @@
 #include <algorithm>
 
 #include "base/seconds.h"
+#include "server/api/answer_json.h"
 
 namespace quire {
 namespace {
 
-const char* ReasonWord(const Answer& answer, uint32_t choice) {
+// The API's word, and two for what is no end of an answer.
+std::string_view ReasonWord(const Answer& answer, uint32_t choice) {
   if (!answer.ended(choice)) return "abort";
-  switch (answer.finish_reason(choice)) {
-    case FinishReason::kEndOfAnswer:
-    case FinishReason::kStopToken:
-    case FinishReason::kStopString:
-      return "stop";
-    case FinishReason::kMaxTokens:
-    case FinishReason::kContextFull:
-    case FinishReason::kMemoryFull:
-      return "length";
-    case FinishReason::kError:
-      return "error";
-    case FinishReason::kNone:
-    case FinishReason::kCancelled:
-      break;
-  }
-  return "abort";
+  const FinishReason reason = answer.finish_reason(choice);
+  if (reason == FinishReason::kError) return "error";
+  if (reason == FinishReason::kCancelled || reason == FinishReason::kNone) return "abort";
+  return FinishWord(reason);
 }
 
 void AddAnswer(const Answer& answer, CallSummary& summary) {

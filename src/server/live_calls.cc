@@ -1,13 +1,10 @@
 #include "server/live_calls.h"
 
 #include <algorithm>
-#include <ctime>
-#include <limits>
 #include <span>
 #include <utility>
 
 #include "server/api/call_reader.h"
-#include "server/prefix_admin.h"
 #include "text/detokenizer.h"
 
 namespace quire {
@@ -18,8 +15,6 @@ constexpr size_t kMostUnsent = 16 << 10;
 // The text of longer whole answers is made on the helper thread.
 constexpr uint64_t kMostTokensHere = 2048;
 constexpr auto kStalledAfter = std::chrono::seconds(1);
-
-int64_t UnixNow() { return std::time(nullptr); }
 
 std::string JoinedNames(const std::vector<std::string>& names) {
   std::string joined;
@@ -63,12 +58,17 @@ const Status* EarlyFailure(const LiveCall& call) {
   return nullptr;
 }
 
+bool IsQueued(const LiveCall& call) {
+  return std::ranges::all_of(call.writer->answers(), [](const auto& answer) {
+    return answer->phase() == AnswerPhase::kQueued;
+  });
+}
+
 // Keeps what the call asks for; until when, in seconds since 1970, if anything is kept.
 std::optional<int64_t> PinMarks(const LiveCall& call, uint64_t most_bytes, StepLoop& loop) {
   const GenerationCall& asked = call.writer->call();
   KvCache& cache = loop.cache();
-  const auto ns = cache.Namespace(
-      {.tenant = call.client.tenant, .salt = asked.salt, .identity = loop.runner().identity()});
+  const auto ns = cache.Namespace(loop.KeyOf(call.client.tenant, asked.salt));
   if (!ns.ok()) return std::nullopt;
   std::optional<int64_t> until;
   for (const RetainMark& mark : asked.retain) {
@@ -79,7 +79,8 @@ std::optional<int64_t> PinMarks(const LiveCall& call, uint64_t most_bytes, StepL
                                       PinOptions{.until_s = loop.now_s() + mark.ttl_s,
                                                  .most_bytes = most_bytes,
                                                  .most_total_bytes = MostPinnedBytes(cache)});
-      if (pin.length > 0) until = std::max<int64_t>(until.value_or(0), UnixNow() + mark.ttl_s);
+      if (pin.length > 0)
+        until = std::max(until.value_or(0), UnixTime(loop.now_s() + mark.ttl_s, loop.now_s()));
     }
   }
   return until;
@@ -116,14 +117,14 @@ HttpResponse ErrorResponse(const ApiError& error) {
 }
 
 LiveCalls::LiveCalls(const LiveCallOptions& options, const ServedModel* model, Engine* engine,
-                     HttpServer* server, HelperThread* helper, const TenantLimits* limits,
+                     HttpServer* server, HelperThread* helper, const PrefixAdmin* prefixes,
                      std::function<void(const CallSummary&)> on_end)
     : options_(options),
       model_(model),
       engine_(engine),
       server_(server),
       helper_(helper),
-      limits_(limits),
+      prefixes_(prefixes),
       on_end_(std::move(on_end)) {}
 
 void LiveCalls::Start(const Route& route, HttpRequest request, Client client, TenantSlot slot,
@@ -160,7 +161,6 @@ ApiResult<LiveCalls::Submitted> LiveCalls::Submit(const LiveCall& call,
     return PermissionDenied("A priority below 0 needs a key with the right 'priority'.");
   submitted.time = LiveCall::Clock::now();
   for (Request& request : ToRequests(submitted.call, call.client.tenant)) {
-    request.keeps_times = true;
     request.label = call.id;
     request.on_news = [news = call.news] { news->Raise(); };
     StatusOr<std::shared_ptr<Answer>> answer = engine_->Submit(std::move(request));
@@ -170,18 +170,15 @@ ApiResult<LiveCalls::Submitted> LiveCalls::Submit(const LiveCall& call,
     }
     submitted.answers.push_back(std::move(answer).value());
   }
-  if (options_.on_prompt) submitted.prompt_texts = TextsOf(submitted.call.prompts);
+  if (options_.on_prompt) TellPrompts(call.id, submitted.call);
   return submitted;
 }
 
-std::vector<std::string> LiveCalls::TextsOf(
-    const std::vector<std::vector<TokenId>>& prompts) const {
-  std::vector<std::string> texts;
-  for (const auto& prompt : prompts) {
-    StatusOr<std::string> text = Decode(*model_->tokenizer, prompt, {.show_special = true});
-    texts.push_back(text.ok() ? std::move(text).value() : std::string());
+void LiveCalls::TellPrompts(const std::string& request_id, const GenerationCall& call) const {
+  for (const auto& prompt : call.prompts) {
+    const StatusOr<std::string> text = Decode(*model_->tokenizer, prompt, {.show_special = true});
+    options_.on_prompt(request_id, text.ok() ? text.value() : "");
   }
-  return texts;
 }
 
 void LiveCalls::Begin(const CallPtr& call, ApiResult<Submitted> submitted) {
@@ -189,8 +186,6 @@ void LiveCalls::Begin(const CallPtr& call, ApiResult<Submitted> submitted) {
     Submitted& work = submitted.value();
     if (!work.call.retain.empty()) call->retain = LiveCall::Retain::kWanted;
     call->submitted = work.time;
-    if (options_.on_prompt)
-      for (const std::string& text : work.prompt_texts) options_.on_prompt(call->id, text);
     for (const auto& prompt : work.call.prompts) call->slot.Charge(prompt.size());
     call->writer =
         std::make_unique<AnswerWriter>(model_, std::move(work.call), std::move(work.answers));
@@ -264,9 +259,8 @@ bool LiveCalls::HasRetained(const CallPtr& call) {
 
 void LiveCalls::RetainPrompts(const CallPtr& call) {
   call->retain = LiveCall::Retain::kUnderWay;
-  const uint64_t quota = limits_->QuotaOf(call->client.tenant).retained_bytes;
-  const uint64_t most_bytes = quota == 0 ? std::numeric_limits<uint64_t>::max() : quota;
-  helper_->Post([this, call, most_bytes] {
+  helper_->Post([this, call] {
+    const uint64_t most_bytes = prefixes_->MostRetained(call->client.tenant);
     std::optional<int64_t> until;
     engine_->Ask([&](StepLoop& loop) { until = PinMarks(*call, most_bytes, loop); });
     server_->Post([this, call, until] {
@@ -330,12 +324,8 @@ void LiveCalls::OnTick() {
       SendError(*call, TimedOut("request_timeout", options_.request_timeout, "--request-timeout"));
       continue;
     }
-    const auto& answers = call->writer->answers();
-    const bool is_queued = std::all_of(answers.begin(), answers.end(), [](const auto& answer) {
-      return answer->phase() == AnswerPhase::kQueued;
-    });
-    if (is_queued && options_.queue_timeout.count() > 0 &&
-        now - call->start > options_.queue_timeout) {
+    if (options_.queue_timeout.count() > 0 && now - call->start > options_.queue_timeout &&
+        IsQueued(*call)) {
       SendError(*call, TimedOut("queue_timeout", options_.queue_timeout, "--queue-timeout"));
       continue;
     }

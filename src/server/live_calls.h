@@ -18,6 +18,7 @@
 #include "engine/engine.h"
 #include "server/helper_thread.h"
 #include "server/live_call.h"
+#include "server/prefix_admin.h"
 #include "server/routes.h"
 
 namespace quire {
@@ -26,7 +27,7 @@ struct LiveCallOptions {
   std::chrono::milliseconds keep_alive{15'000};  // silence of a stream before a comment; 0: none
   std::chrono::milliseconds queue_timeout{0};    // 0: none
   std::chrono::milliseconds request_timeout{0};  // 0: none
-  // Hears of each prompt, as text; empty unless somebody asked for that.
+  // Hears of each prompt, as text, on the helper thread; empty unless somebody asked for that.
   std::function<void(const std::string& request_id, const std::string& text)> on_prompt = {};
 };
 
@@ -34,7 +35,7 @@ class LiveCalls {
  public:
   // All must outlive it; so must `server` the engine. `on_end` hears of every call once.
   LiveCalls(const LiveCallOptions& options, const ServedModel* model, Engine* engine,
-            HttpServer* server, HelperThread* helper, const TenantLimits* limits,
+            HttpServer* server, HelperThread* helper, const PrefixAdmin* prefixes,
             std::function<void(const CallSummary&)> on_end);
 
   // `slot`: held until the end.
@@ -54,12 +55,11 @@ class LiveCalls {
   struct Submitted {
     GenerationCall call;
     std::vector<std::shared_ptr<Answer>> answers;
-    LiveCall::Clock::time_point time = {};       // of the first Engine::Submit
-    std::vector<std::string> prompt_texts = {};  // with on_prompt only
+    LiveCall::Clock::time_point time = {};  // of the first Engine::Submit
   };
 
-  ApiResult<Submitted> Submit(const LiveCall& call, const std::string& body) const;  // helper
-  std::vector<std::string> TextsOf(const std::vector<std::vector<TokenId>>& prompts) const;
+  ApiResult<Submitted> Submit(const LiveCall& call, const std::string& body) const;   // helper
+  void TellPrompts(const std::string& request_id, const GenerationCall& call) const;  // helper
   void Begin(const CallPtr& call, ApiResult<Submitted> submitted);
   void Advance(const CallPtr& call);
   void AdvanceStream(LiveCall& call);
@@ -78,7 +78,7 @@ class LiveCalls {
   Engine* const engine_;
   HttpServer* const server_;
   HelperThread* const helper_;
-  const TenantLimits* const limits_;
+  const PrefixAdmin* const prefixes_;  // what tenants may keep
   const std::function<void(const CallSummary&)> on_end_;
   std::vector<CallPtr> calls_;
 };

@@ -8,7 +8,7 @@
 // when it goes on. Floods: of each status >= 400 the first kMaxRefusalsPerSecond lines of a second
 // are written, the others are counted, and one line tells how many of which status there were.
 //
-// Threading: Request and Tick belong to the HTTP thread; Message may be called by any thread.
+// Threading: Request and Tick belong to the HTTP thread; Message and Prompt may be called by any.
 // Cost: one formatted line and one short lock a call.
 #pragma once
 

@@ -208,8 +208,7 @@ ApiResult<std::string> PrefixAdmin::Finish(const PendingPrefix& pending) {
   engine_->Ask([&](StepLoop& loop) {
     KvCache& cache = loop.cache();
     now_s = loop.now_s();
-    const auto ns = cache.Namespace(
-        {.tenant = tenant, .salt = pending.salt, .identity = loop.runner().identity()});
+    const auto ns = cache.Namespace(loop.KeyOf(tenant, pending.salt));
     if (!ns.ok()) return;
     PrefixKeep first = pending.keep;
     if (first.is_pinned) first.ttl_s = 0;
@@ -310,8 +309,7 @@ ApiResult<std::string> PrefixAdmin::Match(const Client& client, std::string_view
   PrefixMatch match;
   std::optional<PrefixId> id;
   engine_->Ask([&](StepLoop& loop) {
-    const NamespaceKey key = {
-        .tenant = client.tenant, .salt = salt.value(), .identity = loop.runner().identity()};
+    const NamespaceKey key = loop.KeyOf(client.tenant, salt.value());
     match = loop.cache().Find(key, tokens.value());
     id = FindWhole(loop.cache(), key, tokens.value());
   });

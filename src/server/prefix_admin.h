@@ -50,6 +50,7 @@ class PrefixAdmin {
 
   // Most bytes that each tenant may keep by pin or ttl; others, and 0: no limit. Any thread.
   void SetRetainedLimits(std::map<std::string, uint64_t> limits);
+  uint64_t MostRetained(const std::string& tenant) const;
 
   // GET /quire/v1/prefixes?sort=bytes|hits|age&limit=. Empty texts: bytes, 100.
   ApiResult<std::string> List(const Client& client, std::string_view sort, std::string_view limit);
@@ -70,8 +71,6 @@ class PrefixAdmin {
   ApiResult<std::string> Match(const Client& client, std::string_view body);
 
  private:
-  uint64_t MostRetained(const std::string& tenant) const;
-
   Engine* const engine_;
   const ServedModel* const model_;
   const Metrics* const metrics_;

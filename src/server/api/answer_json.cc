@@ -34,6 +34,8 @@ int64_t Now() {
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
+}  // namespace
+
 std::string_view FinishWord(FinishReason reason) {
   switch (reason) {
     case FinishReason::kEndOfAnswer:
@@ -52,8 +54,6 @@ std::string_view FinishWord(FinishReason reason) {
   QUIRE_CHECK(!"these have no word: AnswerJson::ErrorOf");
   return {};
 }
-
-}  // namespace
 
 AnswerJson::AnswerJson(const ServedModel* model, GenerationCall call,
                        std::vector<std::shared_ptr<Answer>> answers)

@@ -24,6 +24,9 @@
 
 namespace quire {
 
+// "stop" or "length": typed clients know no others. Requires: an end of an answer.
+std::string_view FinishWord(FinishReason reason);
+
 // A choice that the client is told: `choice` of answers[prompt].
 struct ToldChoice {
   uint32_t prompt = 0;

@@ -3,7 +3,6 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 
 #include "server/http/connection.h"
 #include "server/http/listener.h"
+#include "server/http/serving_thread.h"
 #include "server/http/tls_context.h"
 
 namespace quire {
@@ -29,10 +29,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Descriptor = boost::asio::posix::stream_descriptor;
 
-constexpr std::chrono::milliseconds kTick{250};
+constexpr std::chrono::milliseconds kTick{1000 / HttpHandler::kTicksPerSecond};
 constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr int kAcceptsAtOnce = 64;
-constexpr int kNice = 5;
 // Clients that are told "too many connections" at a time; above, a close without a word.
 constexpr uint32_t kMaxRefused = 128;
 
@@ -180,9 +179,7 @@ struct HttpServer::Impl final : ConnectionOwner {
 
   void Main() {
     clock_ok.store(pthread_getcpuclockid(pthread_self(), &clock) == 0);
-    pthread_setname_np(pthread_self(), "quire-http");
-    // Below the engine's workers: text may wait, a step not. 0 is this thread.
-    setpriority(PRIO_PROCESS, 0, kNice);
+    BeServingThread("quire-http");
     RunUntilStopped();
     // What was posted before the stop: clients that have gone are still told of.
     io.restart();

@@ -102,7 +102,8 @@ class HttpHandler {
   virtual HttpResponse OnRefusal(int status, std::string_view code, std::string_view message) = 0;
   // After Ring, once for any number of rings.
   virtual void OnRing() = 0;
-  // Four times a second.
+  // So many times a second.
+  static constexpr uint32_t kTicksPerSecond = 4;
   virtual void OnTick() = 0;
   // A request was answered, or its client left (status 499): for the access log and the metrics.
   // May come from inside a call on its reply.
