@@ -135,29 +135,28 @@ void Admin::NoteEnd(const CallSummary& call) {
 void Admin::NotePages(KvReport now) {
   Json groups = Json::array();
   bool has_changed = false;
-  for (size_t g = 0; g < now.groups.size(); ++g) {
-    const KvGroupReport& group = now.groups[g];
+  for (size_t g = 0; g < now.cache.groups.size(); ++g) {
+    const GroupReport& group = now.cache.groups[g];
     Json evicted = Json::object();
     for (uint32_t reason = 0; reason < kNumEvictReasons; ++reason) {
-      const uint64_t before =
-          g < last_pages_.groups.size() ? last_pages_.groups[g].evicted_pages[reason] : 0;
+      const uint64_t before = g < last_pages_.cache.groups.size()
+                                  ? last_pages_.cache.groups[g].evicted_pages[reason]
+                                  : 0;
       if (group.evicted_pages[reason] == before) continue;
       evicted[std::string(EvictReasonName(static_cast<EvictReason>(reason)))] =
           group.evicted_pages[reason] - before;
       has_changed = true;
     }
-    groups.push_back({{"group", group.name},
-                      {"held", group.held.pages},
-                      {"cached", group.cached.pages},
-                      {"pinned", group.pinned.pages},
+    groups.push_back({{"group", GroupName(group)},
+                      {"held", group.pages.held},
+                      {"cached", group.pages.cached},
+                      {"pinned", group.pages.pinned},
                       {"evicted", std::move(evicted)}});
   }
-  has_changed = has_changed || now.held_bytes != last_pages_.held_bytes ||
-                now.cached_bytes != last_pages_.cached_bytes ||
-                now.pinned_bytes != last_pages_.pinned_bytes;
+  has_changed = has_changed || now.cache.bytes != last_pages_.cache.bytes;
   if (has_changed)
     events_.Add("page", "",
-                ToText({{"free_bytes", now.free_bytes}, {"groups", std::move(groups)}}));
+                ToText({{"free_bytes", now.cache.free_bytes}, {"groups", std::move(groups)}}));
   last_pages_ = std::move(now);
 }
 

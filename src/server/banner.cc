@@ -31,11 +31,13 @@ std::string Banner(const BannerFacts& facts, const KvReport& report) {
   line("weights", fmt::format("{} bytes", GroupDigits(facts.weight_bytes)));
   line("KV", fmt::format("codec {} in all layers, page_size {} tokens, prefix cache {}", plan.codec,
                          plan.page_size, plan.keeps_prefixes ? "on" : "off"));
-  for (const KvGroupReport& group : report.groups) {
+  for (const GroupReport& group : report.cache.groups) {
     const std::string sealed =
-        group.sealed_bytes == 0 ? "" : fmt::format(", {} sealed", GroupDigits(group.sealed_bytes));
-    line("group",
-         fmt::format("{}: {} bytes a page{}", group.name, GroupDigits(group.page_bytes), sealed));
+        group.sealed_page_bytes == 0
+            ? ""
+            : fmt::format(", {} sealed", GroupDigits(group.sealed_page_bytes));
+    line("group", fmt::format("{}: {} bytes a page{}", GroupName(group),
+                              GroupDigits(group.open_page_bytes), sealed));
   }
   line("pool", fmt::format("{} bytes, {} pages, {} tokens", GroupDigits(plan.budget_bytes),
                            GroupDigits(plan.num_pages), GroupDigits(plan.num_tokens)));

@@ -50,10 +50,10 @@ void AddQueue(Writer& w, const EngineStats& stats) {
 }
 
 void AddKvUse(Writer& w, const KvReport& report) {
-  const double use =
-      report.plan.budget_bytes == 0
-          ? 0
-          : static_cast<double>(report.held_bytes) / static_cast<double>(report.plan.budget_bytes);
+  const double use = report.plan.budget_bytes == 0
+                         ? 0
+                         : static_cast<double>(report.cache.bytes.held) /
+                               static_cast<double>(report.plan.budget_bytes);
   constexpr char kHelp[] = "Held bytes of the KV budget, 0 to 1; cached pages count as free.";
   w.Gauge("vllm:kv_cache_usage_perc", kHelp, use);
   w.Gauge("vllm:gpu_cache_usage_perc", "Old name of vllm:kv_cache_usage_perc.", use);
@@ -109,35 +109,35 @@ void AddTokens(Writer& w, const EngineStats& stats) {
 }
 
 void AddKvBytes(MetricFamilies& to, const KvReport& report) {
-  const auto each = [&](const auto& add) {
-    for (const KvGroupReport& group : report.groups) {
-      add("held", group.name, group.held);
-      add("cached", group.name, group.cached);
-      add("pinned", group.name, group.pinned);
+  const auto each = [&](const char* name, const char* help, PageStates GroupReport::*amounts) {
+    for (const GroupReport& group : report.cache.groups) {
+      const PageStates& of = group.*amounts;
+      const auto add = [&](const char* state, uint64_t amount) {
+        to.AddGauge(name, help, {{"state", state}, {"group", GroupName(group)}},
+                    static_cast<double>(amount));
+      };
+      add("held", of.held);
+      add("cached", of.cached);
+      add("pinned", of.pinned);
     }
   };
-  each([&](const char* state, const std::string& group, const KvAmount& amount) {
-    to.AddGauge("quire_kv_bytes", "The KV budget by state and layer group; free is of no group.",
-                {{"state", state}, {"group", group}}, static_cast<double>(amount.bytes));
-  });
+  each("quire_kv_bytes", "The KV budget by state and layer group; free is of no group.",
+       &GroupReport::bytes);
   to.AddGauge("quire_kv_bytes", "", {{"state", "free"}, {"group", "any"}},
-              static_cast<double>(report.free_bytes));
-  each([&](const char* state, const std::string& group, const KvAmount& amount) {
-    to.AddGauge("quire_kv_pages",
-                "KV pages by state and layer group; free: as many of the group as the free bytes "
-                "hold.",
-                {{"state", state}, {"group", group}}, static_cast<double>(amount.pages));
-  });
-  for (const KvGroupReport& group : report.groups)
-    to.AddGauge("quire_kv_pages", "", {{"state", "free"}, {"group", group.name}},
+              static_cast<double>(report.cache.free_bytes));
+  each("quire_kv_pages",
+       "KV pages by state and layer group; free: as many of the group as the free bytes hold.",
+       &GroupReport::pages);
+  for (const GroupReport& group : report.cache.groups)
+    to.AddGauge("quire_kv_pages", "", {{"state", "free"}, {"group", GroupName(group)}},
                 static_cast<double>(group.free_pages));
   to.AddGauge("quire_kv_budget_bytes", "What the states sum up to.", {},
               static_cast<double>(report.plan.budget_bytes));
   constexpr char kCommittedHelp[] = "Memory behind pages, in whole extents of 2 MiB.";
   to.AddGauge("quire_kv_committed_bytes", kCommittedHelp, {{"part", "pages"}},
-              static_cast<double>(report.committed_bytes - report.slack_bytes));
+              static_cast<double>(report.cache.committed_page_bytes));
   to.AddGauge("quire_kv_committed_bytes", kCommittedHelp, {{"part", "slack"}},
-              static_cast<double>(report.slack_bytes));
+              static_cast<double>(report.cache.committed_slack_bytes));
   constexpr char kSlotsHelp[] =
       "Slots of the pages that running sequences hold in the first layer group, each page once; "
       "used: with a token.";
@@ -145,12 +145,12 @@ void AddKvBytes(MetricFamilies& to, const KvReport& report) {
               static_cast<double>(report.held_slots));
   to.AddGauge("quire_kv_slots", kSlotsHelp, {{"state", "used"}},
               static_cast<double>(report.used_slots));
-  for (const KvTenantReport& tenant : report.tenants)
+  for (const TenantReport& tenant : report.cache.tenants)
     to.AddGauge("quire_tenant_kv_bytes",
                 "Bytes of the pages that a tenant has, held or left in the cache.",
-                {{"tenant", tenant.name}}, static_cast<double>(tenant.sum()));
+                {{"tenant", tenant.tenant}}, static_cast<double>(tenant.bytes.sum()));
   to.AddGauge("quire_tier_bytes", "KV bytes in each tier.", {{"tier", "device"}},
-              static_cast<double>(report.plan.budget_bytes - report.free_bytes));
+              static_cast<double>(report.taken_bytes()));
   to.AddGauge("quire_tier_state", "0 up, 1 degraded, 2 down.", {{"tier", "device"}}, 0);
 }
 
@@ -158,10 +158,10 @@ void AddOurs(const MetricsOptions& options, const EngineStats& stats, const KvRe
              MetricFamilies& to) {
   to.AddHistogram("quire_step_seconds", "Time of steps that computed something.", {},
                   stats.step_seconds.bounds(), stats.step_seconds.counts, stats.step_seconds.sum);
-  for (const KvGroupReport& group : report.groups)
+  for (const GroupReport& group : report.cache.groups)
     for (uint32_t reason = 0; reason < kNumEvictReasons; ++reason)
       to.AddCounter("quire_evicted_pages_total", "Pages that left the prefix tree.",
-                    {{"group", group.name},
+                    {{"group", GroupName(group)},
                      {"reason", std::string(EvictReasonName(static_cast<EvictReason>(reason)))}},
                     static_cast<double>(group.evicted_pages[reason]));
   to.AddCounter("quire_invariant_failures_total", "Bugs of ours that were seen and survived.", {},

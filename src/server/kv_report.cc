@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "cache/kv_need.h"
 #include "server/admin_fields.h"
@@ -14,10 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string GroupName(uint32_t window) {
-  return window == 0 ? "full" : fmt::format("window({})", window);
-}
-
 // Tokens of so many equal requests, as long as the context, as fill the budget.
 uint64_t TokensOfBudget(const KvShape& shape, uint32_t context_len, uint64_t budget_bytes) {
   const uint64_t num_pages = shape.NumPages(context_len);
@@ -25,24 +21,13 @@ uint64_t TokensOfBudget(const KvShape& shape, uint32_t context_len, uint64_t bud
   return budget_bytes * num_pages / request_bytes * shape.page_size;
 }
 
-KvGroupReport ReadGroup(const GroupReport& from) {
-  KvGroupReport report{.name = GroupName(from.window),
-                       .window = from.window,
-                       .page_bytes = from.open_page_bytes,
-                       .sealed_bytes = from.sealed_page_bytes,
-                       .held = {from.bytes.held, from.pages.held},
-                       .cached = {from.bytes.cached, from.pages.cached},
-                       .pinned = {from.bytes.pinned, from.pages.pinned},
-                       .free_pages = from.free_pages};
-  std::ranges::copy(from.evicted_pages, report.evicted_pages);
-  return report;
-}
-
-Json AmountJson(const KvAmount& amount) {
-  return {{"bytes", amount.bytes}, {"pages", amount.pages}};
-}
+Json AmountJson(uint64_t bytes, uint64_t pages) { return {{"bytes", bytes}, {"pages", pages}}; }
 
 }  // namespace
+
+std::string GroupName(const GroupReport& group) {
+  return group.window == 0 ? "full" : fmt::format("window({})", group.window);
+}
 
 KvPlan ReadKvPlan(const Engine& engine, const KvShape& shape) {
   const EngineOptions& options = engine.options();
@@ -59,29 +44,14 @@ KvPlan ReadKvPlan(const Engine& engine, const KvShape& shape) {
 }
 
 KvReport ReadKvReport(const Engine& engine, StepLoop& loop, const EngineStats& stats) {
-  const CacheReport cache = MakeCacheReport(loop.cache());
   KvReport report{.plan = ReadKvPlan(engine, loop.cache().shape()),
-                  .held_bytes = cache.bytes.held,
-                  .cached_bytes = cache.bytes.cached,
-                  .pinned_bytes = cache.bytes.pinned,
-                  .free_bytes = cache.free_bytes,
-                  .committed_bytes = cache.committed_page_bytes + cache.committed_slack_bytes,
-                  .slack_bytes = cache.committed_slack_bytes,
+                  .cache = MakeCacheReport(loop.cache()),
                   .used_slots = stats.used_slots,
                   .held_slots = stats.held_slots,
-                  .num_failures = loop.cache().pool().num_failures(),
-                  .groups = {},
-                  .tenants = {}};
-  for (const GroupReport& group : cache.groups) report.groups.push_back(ReadGroup(group));
-  for (const TenantReport& tenant : cache.tenants) {
-    // The cache's own, of sequences that share with nobody; it is told when it has something.
-    if (tenant.tenant.empty() && tenant.bytes.sum() == 0) continue;
-    report.tenants.push_back({.name = tenant.tenant,
-                              .held_bytes = tenant.bytes.held,
-                              .cached_bytes = tenant.bytes.cached,
-                              .pinned_bytes = tenant.bytes.pinned,
-                              .retained_bytes = tenant.retained_bytes});
-  }
+                  .num_failures = loop.cache().pool().num_failures()};
+  std::erase_if(report.cache.tenants, [](const TenantReport& tenant) {
+    return tenant.tenant.empty() && tenant.bytes.sum() == 0;
+  });
   return report;
 }
 
@@ -100,14 +70,14 @@ Json PlanJson(const KvPlan& plan) {
           {"budget_bytes", plan.budget_bytes}};
 }
 
-Json GroupJson(const KvGroupReport& group) {
-  Json json = {{"name", group.name},
+Json GroupJson(const GroupReport& group) {
+  Json json = {{"name", GroupName(group)},
                {"window", group.window},
-               {"page_bytes", group.page_bytes},
-               {"sealed_page_bytes", group.sealed_bytes},
-               {"held", AmountJson(group.held)},
-               {"cached", AmountJson(group.cached)},
-               {"pinned", AmountJson(group.pinned)},
+               {"page_bytes", group.open_page_bytes},
+               {"sealed_page_bytes", group.sealed_page_bytes},
+               {"held", AmountJson(group.bytes.held, group.pages.held)},
+               {"cached", AmountJson(group.bytes.cached, group.pages.cached)},
+               {"pinned", AmountJson(group.bytes.pinned, group.pages.pinned)},
                {"free_pages", group.free_pages}};
   for (uint32_t reason = 0; reason < kNumEvictReasons; ++reason)
     json["evicted_pages"][std::string(EvictReasonName(static_cast<EvictReason>(reason)))] =
@@ -120,30 +90,30 @@ Json GroupJson(const KvGroupReport& group) {
 std::string KvReportJson(const KvReport& report, const std::optional<std::string>& tenant) {
   Json json = PlanJson(report.plan);
   if (!tenant.has_value()) {
-    json["held_bytes"] = report.held_bytes;
-    json["cached_bytes"] = report.cached_bytes;
-    json["pinned_bytes"] = report.pinned_bytes;
-    json["free_bytes"] = report.free_bytes;
-    json["committed_bytes"] = report.committed_bytes;
-    json["slack_bytes"] = report.slack_bytes;
+    json["held_bytes"] = report.cache.bytes.held;
+    json["cached_bytes"] = report.cache.bytes.cached;
+    json["pinned_bytes"] = report.cache.bytes.pinned;
+    json["free_bytes"] = report.cache.free_bytes;
+    json["committed_bytes"] = report.committed_bytes();
+    json["slack_bytes"] = report.cache.committed_slack_bytes;
     json["used_slots"] = report.used_slots;
     json["held_slots"] = report.held_slots;
     json["groups"] = Json::array();
-    for (const KvGroupReport& group : report.groups) json["groups"].push_back(GroupJson(group));
+    for (const GroupReport& group : report.cache.groups) json["groups"].push_back(GroupJson(group));
     json["tiers"] = Json::array();
     json["tiers"].push_back({{"name", "device"},
                              {"state", "up"},
                              {"capacity_bytes", report.plan.budget_bytes},
-                             {"bytes", report.plan.budget_bytes - report.free_bytes}});
+                             {"bytes", report.taken_bytes()}});
   }
   json["tenants"] = Json::array();
-  for (const KvTenantReport& one : report.tenants)
-    if (!tenant.has_value() || *tenant == one.name)
-      json["tenants"].push_back({{"name", one.name},
-                                 {"bytes", one.sum()},
-                                 {"held_bytes", one.held_bytes},
-                                 {"cached_bytes", one.cached_bytes},
-                                 {"pinned_bytes", one.pinned_bytes},
+  for (const TenantReport& one : report.cache.tenants)
+    if (!tenant.has_value() || *tenant == one.tenant)
+      json["tenants"].push_back({{"name", one.tenant},
+                                 {"bytes", one.bytes.sum()},
+                                 {"held_bytes", one.bytes.held},
+                                 {"cached_bytes", one.bytes.cached},
+                                 {"pinned_bytes", one.bytes.pinned},
                                  {"retained_bytes", one.retained_bytes}});
   return ToText(json);
 }

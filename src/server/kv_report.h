@@ -1,12 +1,7 @@
 // KvReport: every number about KV memory that the server tells: the banner, /metrics and
 // /quire/v1/cache all come from it, so they agree to the byte.
 //
-// A page counts with its stride, its bytes rounded up to 4 KiB, in one of four states:
-//   held    used by a running sequence (pinned or not)
-//   cached  in the prefix tree, without a use or a pin: it may be evicted
-//   pinned  in the prefix tree, without a use, with a pin
-//   free    the rest of the budget; it belongs to no layer group
-// held + cached + pinned + free = budget, at any moment.
+// The states of pages, and that they sum to the budget: cache/cache_report.h.
 //
 // Threading: plain values; the functions that read them run on the engine's thread (Engine::Ask).
 #pragma once
@@ -14,34 +9,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "cache/cache_report.h"
 #include "engine/engine.h"
 
 namespace quire {
-
-struct KvAmount {
-  uint64_t bytes = 0, pages = 0;
-};
-
-struct KvGroupReport {
-  std::string name;           // "full", "window(1024)"
-  uint32_t window = 0;        // 0: all keys
-  uint64_t page_bytes = 0;    // stride of an open page
-  uint64_t sealed_bytes = 0;  // stride of a sealed page; 0: no such form
-  KvAmount held = {}, cached = {}, pinned = {};
-  uint64_t free_pages = 0;                        // that the free bytes hold, if all are of it
-  uint64_t evicted_pages[kNumEvictReasons] = {};  // since the start, [EvictReason]
-};
-
-// Of the pages that a tenant's sequences took, and of what they left; tenants share none.
-struct KvTenantReport {
-  std::string name;
-  uint64_t held_bytes = 0, cached_bytes = 0, pinned_bytes = 0;
-  uint64_t retained_bytes = 0;  // with a pin, held ones too
-  uint64_t sum() const { return held_bytes + cached_bytes + pinned_bytes; }
-};
 
 // What does not change while the server runs.
 struct KvPlan {
@@ -58,13 +30,19 @@ struct KvPlan {
 
 struct KvReport {
   KvPlan plan;
-  uint64_t held_bytes = 0, cached_bytes = 0, pinned_bytes = 0, free_bytes = 0;
-  uint64_t committed_bytes = 0, slack_bytes = 0;  // whole extents; the part behind no page
-  uint64_t used_slots = 0, held_slots = 0;        // of running sequences, in the full group
-  uint64_t num_failures = 0;                      // PagePool::num_failures
-  std::vector<KvGroupReport> groups;
-  std::vector<KvTenantReport> tenants;
+  // The cache's own; without the tenant "" (sequences that share with nobody) if that has nothing.
+  CacheReport cache;
+  uint64_t used_slots = 0, held_slots = 0;  // of running sequences, in the full group
+  uint64_t num_failures = 0;                // PagePool::num_failures
+
+  uint64_t committed_bytes() const {
+    return cache.committed_page_bytes + cache.committed_slack_bytes;
+  }
+  uint64_t taken_bytes() const { return plan.budget_bytes - cache.free_bytes; }
 };
+
+// "full", "window(1024)".
+std::string GroupName(const GroupReport& group);
 
 KvPlan ReadKvPlan(const Engine& engine, const KvShape& shape);
 // All of one moment.
