@@ -191,6 +191,21 @@ TEST(Engine, ARequestWaitsForPinnedMemory) {
   EXPECT_EQ(ResultOf(*answer).ids.size(), 10u);
 }
 
+// But not for ever: it would take what there is, find no room and start again.
+TEST(EngineSlow, ARequestThatPinsStarveEnds) {
+  auto engine = LoadWithPages(8);
+  AnswerOf(*engine, GreedyRequest(Tokens(80), 1));
+  PinId pin = 0;
+  engine->Ask([&](StepLoop& loop) {
+    const auto ns = loop.cache().Namespace({.identity = loop.runner().identity()}).value();
+    EXPECT_EQ(loop.cache().Pin(ns, Tokens(80), 0, &pin), 80u);
+  });
+  const auto answer = Submit(*engine, GreedyRequest(Tokens(90, 9), 10));
+  EXPECT_EQ(answer->WaitForAll().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(engine->stats().kv_held_bytes, 0u);
+  EXPECT_EQ(AnswerOf(*engine, GreedyRequest(Tokens(20, 3), 5)).ids.size(), 5u);
+}
+
 TEST(Engine, AnAbortFreesAllWithinAStep) {
   auto engine = LoadSmall();
   std::vector<std::shared_ptr<Answer>> answers;
