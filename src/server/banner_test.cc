@@ -76,8 +76,12 @@ void ExpectSameNumbers(Engine& engine) {
   EXPECT_EQ(sum, budget);
   for (const auto& group : json["groups"]) {
     EXPECT_EQ(NumberAfter(banner, group["name"].get<std::string>() + ": "), group["page_bytes"]);
-    EXPECT_EQ(metrics.Sum("quire_kv_pages", {{"state", "cached"}, {"group", group["name"]}}),
-              group["cached"]["pages"].get<double>());
+    for (const char* state : {"held", "cached", "pinned"}) {
+      const std::map<std::string, std::string> labels = {{"state", state},
+                                                         {"group", group["name"]}};
+      EXPECT_EQ(metrics.Sum("quire_kv_pages", labels), group[state]["pages"].get<double>());
+      EXPECT_EQ(metrics.Sum("quire_kv_bytes", labels), group[state]["bytes"].get<double>());
+    }
   }
   EXPECT_EQ(NumberAfter(banner, "the longest "), json["longest_request_tokens"]);
 }
