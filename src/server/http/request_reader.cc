@@ -85,6 +85,7 @@ void RequestReader::Reset() {
   parser_.reset();
   stage_ = Stage::kHead;
   num_scanned_ = 0;
+  has_skipped_line_ = false;
   head_ = {};
   is_http10_ = keeps_alive_ = expects_continue_ = is_chunked_ = false;
   content_length_ = 0;
@@ -119,11 +120,17 @@ RequestReader::Result RequestReader::Read(std::string_view bytes) {
 }
 
 RequestReader::Result RequestReader::ReadHead(std::string_view bytes) {
-  // An empty line before a request: some old clients end their bodies with one (RFC 9112, 2.2).
+  // One empty line before a request: some old clients end their bodies with it (RFC 9112, 2.2). A
+  // second one is a request line that is not HTTP.
   size_t num_skipped = 0;
-  if (num_scanned_ == 0 && bytes.substr(0, 2) == "\r\n") num_skipped = 2;
+  if (num_scanned_ == 0 && !has_skipped_line_) {
+    if (bytes == "\r") return {Step::kMore, 0};
+    if (bytes.substr(0, 2) == "\r\n") {
+      num_skipped = 2;
+      has_skipped_line_ = true;
+    }
+  }
   const std::string_view head = bytes.substr(num_skipped);
-  if (num_skipped == 0 && bytes == "\r") return {Step::kMore, 0};
 
   size_t end = 0;  // past the empty line
   size_t i = num_scanned_;
@@ -216,8 +223,13 @@ RequestReader::Result RequestReader::ReadBody(std::string_view bytes) {
   size_t num_taken = 0;
   // Beast 1.74 asserts that it sees 5 bytes of a last chunk. No chunked body ends with fewer.
   const size_t least = is_chunked_ ? 5 : 1;
+  // A chunk's first line, or the last one with the trailers, must fit into what a head may be.
+  const auto refuse_line = [this] {
+    return Refuse(400, "bad_request", "a chunk's line or the trailers are too long");
+  };
   while (!parser_->is_done() && bytes.size() - num_taken >= least) {
     ErrorCode error;
+    const size_t num_before = body_bytes();
     const size_t num = parser_->put(
         boost::asio::buffer(bytes.data() + num_taken, bytes.size() - num_taken), error);
     num_taken += num;
@@ -227,15 +239,15 @@ RequestReader::Result RequestReader::ReadBody(std::string_view bytes) {
                     "the body is longer than " + std::to_string(limits_.body_bytes) + " bytes");
     if (error)
       return Refuse(400, "bad_request", "the body's chunks are not HTTP: " + error.message());
+    // Beast takes one line, or a part of one chunk, at a time.
+    if (num - (body_bytes() - num_before) > limits_.head_bytes) return refuse_line();
     if (num == 0) break;
   }
   if (parser_->is_done()) {
     stage_ = Stage::kWhole;
     return {Step::kWhole, num_taken};
   }
-  // A chunk's first line, or the trailers, must fit into what a head may be.
-  if (bytes.size() - num_taken > limits_.head_bytes)
-    return Refuse(400, "bad_request", "a chunk's line or the trailers are too long");
+  if (bytes.size() - num_taken > limits_.head_bytes) return refuse_line();
   return {Step::kMore, num_taken};
 }
 

@@ -71,7 +71,8 @@ class RequestReader {
   const HttpLimits& limits_;
   std::unique_ptr<Parser> parser_;  // from the head's last byte on
   Stage stage_ = Stage::kHead;
-  size_t num_scanned_ = 0;  // of the head, without its end
+  size_t num_scanned_ = 0;         // of the head, without its end
+  bool has_skipped_line_ = false;  // the empty line before the head
   HttpRequest head_;
   bool is_http10_ = false, keeps_alive_ = false, expects_continue_ = false, is_chunked_ = false;
   uint64_t content_length_ = 0;

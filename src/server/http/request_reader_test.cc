@@ -139,6 +139,8 @@ TEST(RequestReader, RequestLinesThatAreNotPlainAreRefused) {
   EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\n\r\n"), 400) << "no host";
   EXPECT_EQ(StatusOf("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), 400);
   EXPECT_EQ(StatusOf("\nGET / HTTP/1.1" + rest), 400);
+  EXPECT_EQ(StatusOf("\r\nGET / HTTP/1.1" + rest), 200);
+  EXPECT_EQ(StatusOf("\r\n\r\nGET / HTTP/1.1" + rest), 400) << "one empty line, not two";
 }
 
 TEST(RequestReader, ChunksThatAreNotPlainAreRefused) {
@@ -170,6 +172,12 @@ TEST(RequestReader, LimitsOfHeadAndBody) {
   EXPECT_EQ(StatusOf(chunked + "5\r\nhello\r\n6\r\n", limits), 413) << "told before it is sent";
   EXPECT_EQ(StatusOf(chunked + "1;" + std::string(300, 'x'), limits), 400);
   EXPECT_EQ(StatusOf(chunked + "0\r\nA: " + std::string(300, 'x'), limits), 400);
+  // The same when the whole of it comes at once.
+  const std::string end = "0\r\n\r\n";
+  EXPECT_EQ(StatusOf(chunked + "1;" + std::string(196, 'x') + "\r\na\r\n" + end, limits), 200);
+  EXPECT_EQ(StatusOf(chunked + "1;" + std::string(197, 'x') + "\r\na\r\n" + end, limits), 400);
+  EXPECT_EQ(StatusOf(chunked + "0\r\nA: " + std::string(190, 'x') + "\r\n\r\n", limits), 200);
+  EXPECT_EQ(StatusOf(chunked + "0\r\nA: " + std::string(191, 'x') + "\r\n\r\n", limits), 400);
 }
 
 }  // namespace
