@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "cache/page_pool.h"
+#include "codec/kv_forms.h"
 
 namespace quire {
 
@@ -41,6 +42,16 @@ struct KvGroupShape {
     return !Seals(page) || page + recent_pages >= at;
   }
 };
+
+// Of a group whose layers see `window` keys, in these forms.
+inline KvGroupShape GroupShapeOf(const KvForms& forms, uint32_t window) {
+  KvGroupShape shape = {.window = window, .open_page_bytes = forms.open.layout.page_bytes()};
+  if (!forms.has_sealed()) return shape;
+  shape.sealed_page_bytes = forms.sealed.layout.page_bytes();
+  shape.sink_pages = forms.rule.sink_pages;
+  shape.recent_pages = forms.rule.recent_pages;
+  return shape;
+}
 
 struct KvShape {
   uint32_t page_size = 64;  // tokens
