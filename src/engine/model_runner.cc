@@ -54,12 +54,7 @@ StatusOr<std::vector<KvForms>> PlanMemory(const ModelShape& shape, uint64_t unre
                                          .recent_pages = options.recent_pages}));
   kv_shape->page_size = options.page_size;
   for (size_t g = 0; g < forms.size(); ++g)
-    kv_shape->groups.push_back(
-        {.window = groups[g].window,
-         .open_page_bytes = forms[g].open.layout.page_bytes(),
-         .sealed_page_bytes = forms[g].has_sealed() ? forms[g].sealed.layout.page_bytes() : 0,
-         .sink_pages = forms[g].has_sealed() ? forms[g].rule.sink_pages : 0,
-         .recent_pages = forms[g].has_sealed() ? forms[g].rule.recent_pages : 0});
+    kv_shape->groups.push_back(GroupShapeOf(groups[g].window, forms[g]));
   return forms;
 }
 
