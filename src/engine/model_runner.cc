@@ -48,7 +48,7 @@ StatusOr<std::vector<KvForms>> PlanMemory(const ModelShape& shape, uint64_t unre
                                          .recent_pages = options.recent_pages}));
   kv_shape->page_size = options.page_size;
   for (size_t g = 0; g < forms.size(); ++g)
-    kv_shape->groups.push_back(GroupShapeOf(forms[g], groups[g].window));
+    kv_shape->groups.push_back(GroupShapeOf(groups[g].window, forms[g]));
   return forms;
 }
 
