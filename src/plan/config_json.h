@@ -11,8 +11,8 @@
 // Source: configuration_*.py of transformers 4.57.
 #pragma once
 
-#include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "plan/kv_model.h"
@@ -27,6 +27,6 @@ constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 StatusOr<KvModel> ReadConfigJson(std::string_view text);
 
 // Names that model_type may have, in the order of the alphabet.
-std::span<const std::string_view> PlannedModelTypes();
+std::vector<std::string_view> PlannedModelTypes();
 
 }  // namespace quire

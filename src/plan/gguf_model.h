@@ -8,8 +8,8 @@
 // Threads: pure functions.
 #pragma once
 
-#include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "model/gguf_header.h"
@@ -23,6 +23,6 @@ namespace quire {
 StatusOr<KvModel> ReadGgufModel(const GgufHeader& header);
 
 // Names that general.architecture may have, in the order of the alphabet.
-std::span<const std::string_view> PlannedGgufArchitectures();
+std::vector<std::string_view> PlannedGgufArchitectures();
 
 }  // namespace quire
