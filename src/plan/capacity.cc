@@ -5,12 +5,12 @@
 namespace quire {
 
 uint64_t BytesFor(const KvShape& shape, uint32_t num_users, uint32_t tokens, uint32_t shared) {
-  return TotalUse(PrefixUse(shape, shared), ConversationUse(shape, tokens, shared), num_users)
+  return TotalUse(SharedUse(shape, shared), ConversationUse(shape, tokens, shared), num_users)
       .counted_bytes;
 }
 
 uint32_t UsersIn(const KvShape& shape, uint64_t budget_bytes, uint32_t tokens, uint32_t shared) {
-  const uint64_t prefix = PrefixUse(shape, shared).counted_bytes;
+  const uint64_t prefix = SharedUse(shape, shared).counted_bytes;
   if (prefix > budget_bytes) return 0;
   const uint64_t each = ConversationUse(shape, tokens, shared).counted_bytes;
   return static_cast<uint32_t>(

@@ -52,7 +52,7 @@ KvUse ConversationUse(const KvShape& shape, uint32_t tokens, uint32_t shared) {
   return UseOf(shape, pages);
 }
 
-KvUse PrefixUse(const KvShape& shape, uint32_t shared) {
+KvUse SharedUse(const KvShape& shape, uint32_t shared) {
   std::vector<GroupPages> pages;
   for (const KvGroupShape& group : shape.groups)
     pages.push_back(HeldPages(group, shape.page_size, shared));

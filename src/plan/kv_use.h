@@ -34,7 +34,7 @@ struct KvUse {
 // Requires: shared <= tokens <= kMostPlannedTokens, shared a multiple of the page size.
 KvUse ConversationUse(const KvShape& shape, uint32_t tokens, uint32_t shared = 0);
 // Of the shared tokens themselves, once for all who share them.
-KvUse PrefixUse(const KvShape& shape, uint32_t shared);
+KvUse SharedUse(const KvShape& shape, uint32_t shared);
 
 // Several conversations at once, and the prefix that they share. Sums beyond 64 bits stay at the
 // largest number.

@@ -34,7 +34,7 @@ TEST(KvUse, AConversationIsTheLeastBudgetInWhichItCanGrow) {
 // PLN-10: 100 users x 17 tokens, pages of 16: 2 pages each, 10,240 B, counted 12,288.
 TEST(KvUse, PagesAndTheirRoundingAreCounted) {
   const KvShape shape = Shape(Stories(), "f16", 16);
-  const KvUse all = TotalUse(PrefixUse(shape, 0), ConversationUse(shape, 17), 100);
+  const KvUse all = TotalUse(SharedUse(shape, 0), ConversationUse(shape, 17), 100);
   EXPECT_EQ(all.groups.front().pages, (GroupPages{.open = 200}));
   EXPECT_EQ(all.page_bytes, 2'048'000u);
   EXPECT_EQ(all.counted_bytes, 2'457'600u);
@@ -45,7 +45,7 @@ TEST(KvUse, ASharedPrefixIsCountedOnce) {
   const KvShape shape = Shape(TestModel(30, 9, 3, 64, 8192), "f16", 16);
   const auto all = [&](uint32_t prefix) {
     const uint32_t shared = SharedTokens(prefix, 16);
-    return TotalUse(PrefixUse(shape, shared), ConversationUse(shape, 1024 + 64, shared), 32);
+    return TotalUse(SharedUse(shape, shared), ConversationUse(shape, 1024 + 64, shared), 32);
   };
   EXPECT_EQ(all(1024).groups.front().pages.open, 192u);
   EXPECT_EQ(all(0).groups.front().pages.open, 2176u);
@@ -73,7 +73,7 @@ TEST(KvUse, CommittedBytesAreWholeExtents) {
 TEST(KvUse, SumsDoNotWrap) {
   const KvShape shape = Shape(TestModel(500, 128, 128, 128, 1), "f32", 16);
   const KvUse one = ConversationUse(shape, kMostPlannedTokens);
-  const KvUse all = TotalUse(PrefixUse(shape, 0), one, kMostPlannedUsers);
+  const KvUse all = TotalUse(SharedUse(shape, 0), one, kMostPlannedUsers);
   EXPECT_EQ(all.counted_bytes, UINT64_MAX);
   EXPECT_EQ(CommittedBytes(shape, all), UINT64_MAX);
 }

@@ -34,10 +34,10 @@ constexpr uint64_t kWorkPart = 32;
 
 Status SetTotal(const MemoryRequest& request, MemoryPlan* plan) {
   if (request.total_bytes.has_value() && request.gpus.has_value())
-    return InvalidArgument("--memory and --gpus both say how much memory there is: give one");
+    return InvalidArgument("memory and gpus both say how much memory there is: give one");
   if (request.total_bytes.has_value()) {
     plan->total_bytes = *request.total_bytes;
-    plan->total_source = "--memory";
+    plan->total_source = "as given";
   } else if (request.gpus.has_value()) {
     const AcceleratorSet& gpus = *request.gpus;
     plan->total_bytes = gpus.count * gpus.kind->memory_bytes;
@@ -45,12 +45,12 @@ Status SetTotal(const MemoryRequest& request, MemoryPlan* plan) {
     plan->total_mark = Mark::kEstimated;
   } else if (request.machine_bytes > 0) {
     plan->total_bytes = request.machine_bytes;
-    plan->total_source = "free on this machine now";
+    plan->total_source = request.machine_source;
     plan->total_mark = Mark::kMeasured;
   } else {
     return InvalidArgument(
-        "how much memory there is is not known here: give --memory, such as "
-        "64GiB, or --gpus, such as 8xH100");
+        "how much memory there is is not known: say it (--memory 64GiB, memory_bytes) or name "
+        "accelerators (--gpus 8xH100, gpus)");
   }
   return OkStatus();
 }
@@ -63,16 +63,20 @@ Status SetWeights(const KvModel& model, const MemoryRequest& request, MemoryPlan
     plan->weight_mark = is_file ? Mark::kExact : Mark::kEstimated;
     return OkStatus();
   }
-  const std::string dtype =
-      request.weights_dtype.value_or(model.weights_dtype.empty() ? "bf16" : model.weights_dtype);
-  QUIRE_ASSIGN_OR_RETURN(const double bits, BitsOfWeights(dtype));
   plan->weight_mark = Mark::kEstimated;
-  plan->weight_source = "not known: the number of parameters is not";
+  const std::string own = model.weights_dtype.empty() ? "bf16" : model.weights_dtype;
+  const StatusOr<double> bits = BitsOfWeights(request.weights_dtype.value_or(own));
+  if (!bits.ok() && request.weights_dtype.has_value()) return bits.status();
+  if (!bits.ok()) {
+    plan->weight_source = fmt::format("not known: '{}' tells no bits, give --weights-dtype", own);
+    return OkStatus();
+  }
+  plan->weight_source = "not known: nothing tells the number of parameters";
   if (!model.num_params.has_value()) return OkStatus();
   plan->weight_bytes =
-      static_cast<uint64_t>(std::min(static_cast<double>(*model.num_params) * bits / 8, 0x1p62));
+      static_cast<uint64_t>(std::min(static_cast<double>(*model.num_params) * *bits / 8, 0x1p62));
   plan->weight_source = fmt::format("{:.2f} billion parameters x {} bits",
-                                    static_cast<double>(*model.num_params) / 1e9, bits);
+                                    static_cast<double>(*model.num_params) / 1e9, *bits);
   return OkStatus();
 }
 
@@ -81,7 +85,7 @@ void SetBudget(const MemoryRequest& request, MemoryPlan* plan) {
   const uint64_t taken = plan->known_weight_bytes();
   if (request.kv_bytes.has_value()) {
     plan->budget_bytes = *request.kv_bytes;
-    plan->budget_source = "--kv-memory";
+    plan->budget_source = "as given";
   } else if (request.cache_share.has_value()) {
     plan->budget_bytes = static_cast<uint64_t>(std::floor(
         static_cast<long double>(total) * static_cast<long double>(*request.cache_share)));
@@ -115,7 +119,7 @@ StatusOr<MemoryPlan> MakeMemoryPlan(const KvModel& model, const MemoryRequest& r
     return InvalidArgument("a cache share of {}: need more than 0 and at most 1",
                            *request.cache_share);
   if (request.cache_share.has_value() && request.kv_bytes.has_value())
-    return InvalidArgument("--cache-share and --kv-memory both say the KV budget: give one");
+    return InvalidArgument("cache share and KV memory both say the KV budget: give one");
   MemoryPlan plan;
   QUIRE_RETURN_IF_ERROR(SetTotal(request, &plan));
   QUIRE_RETURN_IF_ERROR(SetWeights(model, request, &plan));

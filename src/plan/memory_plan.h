@@ -22,6 +22,7 @@ struct MemoryRequest {
   std::optional<uint64_t> kv_bytes = {};          // --kv-memory: the budget itself
   std::optional<std::string> weights_dtype = {};  // of weights whose bytes no file tells
   uint64_t machine_bytes = 0;  // of this machine, where the user says nothing; 0: not known
+  std::string machine_source = "free on this machine now";
 };
 
 struct MemoryPlan {
@@ -42,7 +43,8 @@ struct MemoryPlan {
 // said and nothing known of the machine. A model that does not fit is no error: budget 0.
 StatusOr<MemoryPlan> MakeMemoryPlan(const KvModel& model, const MemoryRequest& request);
 
-// Bits of a weight, in eighths of it exact: "bf16" is 16, "q4_k" 4.5. kInvalidArgument lists them.
+// Bits of a weight with its part of the scales: "bf16" is 16, "q4_k" 4.5. kInvalidArgument lists
+// them.
 StatusOr<double> BitsOfWeights(const std::string& dtype);
 
 }  // namespace quire

@@ -69,6 +69,10 @@ TEST(MemoryPlan, WeightsAreTheFilesOrParametersTimesBits) {
   EXPECT_EQ(q4.weight_mark, Mark::kEstimated);
   model.num_params = {};
   EXPECT_FALSE(PlanOf(model, {.machine_bytes = kGiB}).weight_bytes.has_value());
+  // A type that tells no bits, as of a file that somebody quantised.
+  model.num_params = 1000;
+  model.weights_dtype = "awq";
+  EXPECT_FALSE(PlanOf(model, {.machine_bytes = kGiB}).weight_bytes.has_value());
   // What a user says goes before the file.
   KvModel file = WithFile(77);
   file.num_params = 1000;

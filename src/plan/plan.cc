@@ -48,7 +48,8 @@ Status Resolve(PlanRequest* request, Plan* plan) {
   if (request->window.has_value()) OverrideWindow(*request->window, &request->model);
   const uint32_t trained = request->model.context_length;
   if (request->context_len == 0)
-    request->context_len = trained > 0 ? trained : kContextWithoutModel;
+    request->context_len =
+        trained > 0 ? std::min(trained, kMostPlannedTokens) : kContextWithoutModel;
   if (request->context_len > kMostPlannedTokens)
     return InvalidArgument("a context of {} tokens: need 1 to {}", request->context_len,
                            GroupDigits(kMostPlannedTokens));
@@ -97,7 +98,7 @@ void CountPages(Plan* plan) {
   plan->formula_bytes = FormulaBytes(request.model, request.context_len, 16);
   plan->conversation = ConversationUse(shape, request.context_len);
   plan->own = ConversationUse(shape, request.context_len, plan->shared_tokens);
-  plan->prefix = PrefixUse(shape, plan->shared_tokens);
+  plan->prefix = SharedUse(shape, plan->shared_tokens);
   plan->total = TotalUse(plan->prefix, plan->own, request.num_users);
   plan->committed_bytes = CommittedBytes(shape, plan->total);
   const unsigned __int128 needed = static_cast<unsigned __int128>(plan->total.counted_bytes) +

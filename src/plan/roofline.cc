@@ -32,7 +32,8 @@ double AttentionFlops(const KvModel& model, double keys) {
     // attention scores with latent and key part, and sums latents.
     const double values = layers.is_latent() ? 2.0 * layers.head_dim_k + layers.latent_rope_dim
                                              : double{1} * layers.head_dim_k + layers.head_dim_v;
-    flops += 2.0 * layers.num_layers * model.num_q_heads * values * seen;
+    const uint32_t num_heads = std::max(model.num_q_heads, layers.num_kv_heads);
+    flops += 2.0 * layers.num_layers * num_heads * values * seen;
   }
   return flops;
 }

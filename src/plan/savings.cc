@@ -54,6 +54,7 @@ std::string HeadsStep(const KvModel& model) {
 std::string_view AttentionKind(const KvModel& model) {
   const KvLayers& layers = model.groups.front();
   if (layers.is_latent()) return "MLA";
+  if (model.num_q_heads == 0) return "heads";
   if (layers.num_kv_heads >= model.num_q_heads) return "MHA";
   return layers.num_kv_heads == 1 ? "MQA" : "GQA";
 }
@@ -64,7 +65,9 @@ std::vector<SavingStep> SavingSteps(const KvModel& model, const KvChoice& choice
   naive.num_kv_heads = model.num_q_heads;
   naive.head_dim_k = model.q_head_dim;
   naive.head_dim_v = model.v_head_dim;
-  std::vector<SavingStep> steps = {{"MHA, 16 bits", FormulaBytes(naive, tokens, 16)}};
+  std::vector<SavingStep> steps;
+  if (model.num_q_heads > 0 && model.q_head_dim > 0)
+    steps.push_back({"MHA, 16 bits", FormulaBytes(naive, tokens, 16)});
   const uint64_t heads = FormulaBytes(WithoutWindows(model), tokens, 16);
   if (AttentionKind(model) != "MHA") steps.push_back({HeadsStep(model), heads});
   if (HasWindows(model)) steps.push_back({"windows", FormulaBytes(model, tokens, 16)});

@@ -24,10 +24,11 @@ struct SavingStep {
   uint64_t bytes = 0;
 };
 
-// The first is the naive formula; steps that the model does not take are not there.
+// The first is the naive formula, if the query heads are known; steps that the model does not take
+// are not there.
 std::vector<SavingStep> SavingSteps(const KvModel& model, const KvChoice& choice, uint32_t tokens);
 
-// "MHA", "GQA", "MQA", "MLA".
+// "MHA", "GQA", "MQA", "MLA"; "heads" if the number of query heads is not known.
 std::string_view AttentionKind(const KvModel& model);
 
 // Conversations of `used_tokens` at once in a budget, if each sets `reserved_tokens` aside, and in

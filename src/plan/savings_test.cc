@@ -38,6 +38,14 @@ TEST(Savings, AModelWithoutSavingsHasOneStep) {
   EXPECT_EQ(SavingSteps(Llama70BAsMha(), Choice("f16"), 100).size(), 1u);
 }
 
+TEST(Savings, WithoutQueryHeadsThereIsNoNaiveFormula) {
+  KvModel model = DeepSeekV3();
+  model.num_q_heads = model.q_head_dim = model.v_head_dim = 0;
+  const auto steps = SavingSteps(model, Choice("f16"), 1);
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].bytes, 70'272u);
+}
+
 TEST(Savings, ALatentIsComparedWithItsHeads) {
   const auto steps = SavingSteps(DeepSeekV3(), Choice("int8"), 1);
   ASSERT_EQ(steps.size(), 3u);

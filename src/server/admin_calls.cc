@@ -24,8 +24,8 @@ std::string QueryOf(const HttpRequest& request, std::string_view name) {
 
 bool IsTrue(std::string_view text) { return text == "true" || text == "1" || text == "True"; }
 
-ApiResult<std::string> AnswerOf(Admin& admin, const RouteMatch& match, const HttpRequest& request,
-                                const Client& client) {
+ApiResult<std::string> AnswerOf(Admin& admin, const PlanAnswers& plans, const RouteMatch& match,
+                                const HttpRequest& request, const Client& client) {
   switch (match.route->id) {
     case RouteId::kCache:
       return admin.Cache(client);
@@ -43,6 +43,8 @@ ApiResult<std::string> AnswerOf(Admin& admin, const RouteMatch& match, const Htt
       return admin.Requests(client);
     case RouteId::kAbortRequest:
       return admin.AbortRequest(client, match.argument);
+    case RouteId::kPlan:
+      return plans.Answer(request.body);
     case RouteId::kResetPrefixCache:
       return admin.ResetPrefixCache(client, IsTrue(QueryOf(request, "reset_running_requests")));
     default:
@@ -72,9 +74,15 @@ struct AdminCalls::Watcher {
   bool is_gone = false;
 };
 
-AdminCalls::AdminCalls(Admin* admin, const Metrics* metrics, HttpServer* server,
-                       HelperThread* helper, std::chrono::milliseconds keep_alive)
-    : admin_(admin), metrics_(metrics), server_(server), helper_(helper), keep_alive_(keep_alive) {}
+AdminCalls::AdminCalls(Admin* admin, const Metrics* metrics, const PlanAnswers* plans,
+                       HttpServer* server, HelperThread* helper,
+                       std::chrono::milliseconds keep_alive)
+    : admin_(admin),
+      metrics_(metrics),
+      plans_(plans),
+      server_(server),
+      helper_(helper),
+      keep_alive_(keep_alive) {}
 
 bool AdminCalls::Takes(RouteId id) {
   switch (id) {
@@ -90,6 +98,7 @@ bool AdminCalls::Takes(RouteId id) {
     case RouteId::kResetPrefixCache:
     case RouteId::kEvents:
     case RouteId::kMetrics:
+    case RouteId::kPlan:
       return true;
     default:
       return false;
@@ -106,7 +115,7 @@ void AdminCalls::Start(const RouteMatch& match, HttpRequest request, Client clie
                        std::move(reply));
   auto shared = std::make_shared<HttpRequest>(std::move(request));
   helper_->Post([this, shared, match, client = std::move(client), reply]() mutable {
-    HttpResponse response = ResponseOf(AnswerOf(*admin_, match, *shared, client), 200);
+    HttpResponse response = ResponseOf(AnswerOf(*admin_, *plans_, match, *shared, client), 200);
     server_->Post(
         [reply, response = std::move(response)]() mutable { reply.Send(std::move(response)); });
   });

@@ -17,6 +17,7 @@
 #include "server/admin.h"
 #include "server/helper_thread.h"
 #include "server/http/http_server.h"
+#include "server/plan_answers.h"
 #include "server/routes.h"
 #include "server/tenant_limits.h"
 
@@ -27,8 +28,8 @@ class AdminCalls {
   static constexpr size_t kMostWatchers = 64;
 
   // All must outlive it. `keep_alive`: silence of a stream before a comment; 0: none.
-  AdminCalls(Admin* admin, const Metrics* metrics, HttpServer* server, HelperThread* helper,
-             std::chrono::milliseconds keep_alive);
+  AdminCalls(Admin* admin, const Metrics* metrics, const PlanAnswers* plans, HttpServer* server,
+             HelperThread* helper, std::chrono::milliseconds keep_alive);
 
   static bool Takes(RouteId id);
   // Requires: Takes(). `slot`: of the tenant, for a prefix that is computed.
@@ -55,6 +56,7 @@ class AdminCalls {
 
   Admin* const admin_;
   const Metrics* const metrics_;
+  const PlanAnswers* const plans_;
   HttpServer* const server_;
   HelperThread* const helper_;
   const std::chrono::milliseconds keep_alive_;
