@@ -269,7 +269,7 @@ class Reader {
                            fields_.Optional("num_nextn_predict_layers", 0, kMaxPlanLayers));
     if (predicting > 0)
       model_.notes.push_back(fmt::format(
-          "{} more layers predict further tokens; neither their KV nor their weights are counted",
+          "layers that predict further tokens: {}; neither their KV nor their weights are counted",
           predicting));
     return ReadWhetherItRuns();
   }
