@@ -124,6 +124,7 @@ TEST(ConfigJson, RestOfAModelIsRead) {
   EXPECT_EQ(Read(Config("llama-3-8b")).weights_dtype, "bf16");
   EXPECT_EQ(Read(Config("gpt-oss-20b")).weights_dtype, "mxfp4");
   EXPECT_EQ(Read(Config("gpt2")).weights_dtype, "");
+  EXPECT_EQ(Read(Config("gemma-3-27b")).weights_dtype, "bf16");  // of the outer object
 }
 
 TEST(ConfigJson, WhatThisEngineRunsIsSaid) {
@@ -215,6 +216,9 @@ TEST(ConfigJson, LayerTypesComeBeforeAPattern) {
   json = Config("llama-3-8b");
   json["layer_types"] = std::vector<std::string>(32, "full_attention");
   EXPECT_EQ(GroupsText(Read(json)), "32 of all; ");
+  json = Config("mistral-7b-v0.1");  // a class that knows no such list
+  json["layer_types"] = std::vector<std::string>(32, "full_attention");
+  EXPECT_EQ(GroupsText(Read(json)), "32 of 4096; ");
 }
 
 TEST(ConfigJson, PhisWindowIsNotToBeTrusted) {

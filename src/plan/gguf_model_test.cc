@@ -159,6 +159,17 @@ TEST(GgufModel, EveryExpertIsLoaded) {  // PLN-12
   EXPECT_EQ(model->weights_dtype, "F32");
 }
 
+// 2 of 8 experts in each of 2 layers: of their 3 matrices of 64 x 32 six lie idle.
+TEST(GgufModel, ATokenPassesSomeExperts) {
+  const auto path = SharedData("models/rplus/qwen3moe.gguf");
+  if (!path) GTEST_SKIP() << "no shared data folder";
+  const auto file = GgufFile::Open(*path);
+  ASSERT_TRUE(file.ok());
+  const auto model = ReadGgufModel(file->header());
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(*model->num_params - *model->num_active_params, 2u * 6 * 3 * 64 * 32);
+}
+
 TEST(GgufModel, UnknownArchitecturesAreRefusedByName) {  // PLN-08
   GgufWriter writer = TinyAs("newarch");
   const auto model = Read(writer);
