@@ -63,6 +63,7 @@ constexpr ConfigFamily DeepSeekV3(std::string_view model_type) {
   family.default_vocab = 129280;
   family.default_context = 4096;
   family.mlp_bias = {};
+  family.experts.has_correction = true;
   return family;
 }
 
@@ -132,7 +133,10 @@ constexpr ConfigFamily kGlm4Moe = {.model_type = "glm4_moe",
                                    .qkv_bias = kAttentionBias,
                                    .head_norm = ConfigHeadNorm::kOneHead,
                                    .has_head_norm = kQkNorm,
-                                   .experts = kDeepSeekExperts};
+                                   .experts = {.count = "n_routed_experts",
+                                               .width = "moe_intermediate_size",
+                                               .shared_count = "n_shared_experts",
+                                               .has_correction = true}};
 
 constexpr ConfigFamily kGpt2 = {.model_type = "gpt2",
                                 .default_q_heads = 12,

@@ -51,6 +51,7 @@ struct ConfigExperts {
   std::string_view shared_count = {};  // shared experts, each as wide as the others
   std::string_view shared_width = {};  // a shared expert of this width, with a gate of its own
   bool has_bias = false;               // on the router and the experts
+  bool has_correction = false;         // a number an expert that only the choice heeds
 };
 
 struct ConfigFamily {

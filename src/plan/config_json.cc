@@ -103,6 +103,22 @@ StatusOr<TextPart> FindTextPart(const Json& root) {
   return TextPart{&root, family, false};
 }
 
+// Of a multimodal model the outer object may have it.
+Status ReadWeightsType(const ConfigFields& fields, KvModel& model) {
+  QUIRE_ASSIGN_OR_RETURN(const std::string older, fields.Text("torch_dtype", ""));
+  QUIRE_ASSIGN_OR_RETURN(const std::string type, fields.Text("dtype", older));
+  const std::pair<std::string_view, std::string_view> names[] = {
+      {"bfloat16", "bf16"}, {"float16", "f16"}, {"float32", "f32"}};
+  for (const auto& [name, ours] : names)
+    if (type == name) model.weights_dtype = ours;
+  const Json* quantised = fields.Find("quantization_config");
+  if (quantised == nullptr || !quantised->is_object()) return OkStatus();
+  QUIRE_ASSIGN_OR_RETURN(const std::string method,
+                         ConfigFields(*quantised, {}).Text("quant_method", "unknown"));
+  model.weights_dtype = Printable(method, 32);
+  return OkStatus();
+}
+
 class Reader {
  public:
   Reader(const ConfigFamily& family, const Json& object, KvModel& model)
@@ -128,7 +144,6 @@ class Reader {
     model_.groups = GroupLayers(layer, windows);
     QUIRE_RETURN_IF_ERROR(CheckKvModel(model_));
     QUIRE_RETURN_IF_ERROR(CountParams(family_, fields_, model_));
-    QUIRE_RETURN_IF_ERROR(ReadWeightsType());
     return ReadNotes();
   }
 
@@ -246,21 +261,6 @@ class Reader {
     return windowed;
   }
 
-  Status ReadWeightsType() {
-    QUIRE_ASSIGN_OR_RETURN(const std::string older, fields_.Text("torch_dtype", ""));
-    QUIRE_ASSIGN_OR_RETURN(const std::string type, fields_.Text("dtype", older));
-    const std::pair<std::string_view, std::string_view> names[] = {
-        {"bfloat16", "bf16"}, {"float16", "f16"}, {"float32", "f32"}};
-    for (const auto& [name, ours] : names)
-      if (type == name) model_.weights_dtype = ours;
-    const Json* quantised = fields_.Find("quantization_config");
-    if (quantised == nullptr || !quantised->is_object()) return OkStatus();
-    QUIRE_ASSIGN_OR_RETURN(const std::string method,
-                           ConfigFields(*quantised, {}).Text("quant_method", "unknown"));
-    model_.weights_dtype = Printable(method, 32);
-    return OkStatus();
-  }
-
   Status ReadNotes() {
     if (!fields_.assumed().empty())
       model_.notes.push_back(fmt::format("not in the file, so as the class {} has it: {}",
@@ -269,7 +269,7 @@ class Reader {
                            fields_.Optional("num_nextn_predict_layers", 0, kMaxPlanLayers));
     if (predicting > 0)
       model_.notes.push_back(fmt::format(
-          "{} more layers predict further tokens; neither their KV nor their weights are counted",
+          "layers that predict further tokens: {}; neither their KV nor their weights are counted",
           predicting));
     return ReadWhetherItRuns();
   }
@@ -321,6 +321,8 @@ StatusOr<KvModel> ReadConfigJson(std::string_view text) {
   model.name = Printable(name);
   if (part.is_wrapped)
     model.notes.push_back("a multimodal model: the language model alone is planned");
+  QUIRE_RETURN_IF_ERROR(ReadWeightsType(ConfigFields(root, {}), model));
+  QUIRE_RETURN_IF_ERROR(ReadWeightsType(ConfigFields(*part.object, {}), model));
   QUIRE_RETURN_IF_ERROR(Reader(*part.family, *part.object, model).Read());
   return model;
 }

@@ -195,6 +195,7 @@ class ParamCounter {
                          experts.count, num_experts);
     const Wide expert = FeedForward(ffn, experts.has_bias);
     Wide layer = Matrix(width_, num_experts, experts.has_bias) + num_experts * expert;
+    if (experts.has_correction) layer += num_experts;
     if (!experts.shared_count.empty()) {
       QUIRE_ASSIGN_OR_RETURN(const uint32_t shared,
                              fields_.Optional(experts.shared_count, 0, kMaxExperts));

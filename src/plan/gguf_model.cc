@@ -94,7 +94,7 @@ class FamilyReader {
     model_.num_layers = Unsigned(num_array_layers_ - predicting);
     if (predicting > 0)
       model_.notes.push_back(fmt::format(
-          "{} more layers predict further tokens; their KV is not counted", predicting));
+          "layers that predict further tokens: {}; their KV is not counted", predicting));
     return OkStatus();
   }
 
