@@ -159,20 +159,13 @@ class PlanPrinter {
   }
 
   void Codecs() {
-    TextTable table({{"codec"},
-                     {""},
-                     {"page", true},
-                     {"each", true},
-                     {"all", true},
-                     {"users", true},
-                     {"context", true},
-                     {""}});
+    TextTable table(
+        {{"codec"}, {""}, {"each", true}, {"all", true}, {"users", true}, {"context", true}, {""}});
     for (const CodecPlan& codec : plan_.codecs) {
       if (!codec.refused.empty()) continue;
-      table.AddRow({codec.name, codec.runs ? "" : "planned", BytesText(codec.page_bytes),
-                    BytesText(codec.conversation_bytes), BytesText(codec.needed_bytes),
-                    GroupDigits(codec.users), GroupDigits(codec.context_len),
-                    codec.fits ? "ok" : "-"});
+      table.AddRow({codec.name, codec.runs ? "" : "planned", BytesText(codec.conversation_bytes),
+                    BytesText(codec.needed_bytes), GroupDigits(codec.users),
+                    GroupDigits(codec.context_len), codec.fits ? "ok" : "-"});
     }
     text_ += '\n' + table.Text(/*is_aligned=*/true) + '\n';
   }

@@ -31,6 +31,8 @@ TEST(PlanText, IsOneScreenOf80Columns) {
   ExpectOneScreen(PlanText(PlanOf(Llama70B(), 100, 32'000), {}), 54);
   ExpectOneScreen(PlanText(PlanOf(Gemma27B(), 100, 131'072, "tile4"), {}), 54);
   ExpectOneScreen(PlanText(PlanOf(DeepSeekV3(), 1000, 163'840), {}), 54);
+  // Many users; long numbers.
+  ExpectOneScreen(PlanText(PlanOf(Stories(), 1000, 2000), {}), 54);
   ExpectOneScreen(PlanText(PlanOf(Llama70BAsMha(), 10'000, 1 << 20), {}), 60);
 }
 
