@@ -24,8 +24,8 @@ std::string QueryOf(const HttpRequest& request, std::string_view name) {
 
 bool IsTrue(std::string_view text) { return text == "true" || text == "1" || text == "True"; }
 
-ApiResult<std::string> AnswerOf(Admin& admin, const RouteMatch& match, const HttpRequest& request,
-                                const Client& client) {
+ApiResult<AdminWork> WorkOf(Admin& admin, const RouteMatch& match, const HttpRequest& request,
+                            const Client& client) {
   switch (match.route->id) {
     case RouteId::kCache:
       return admin.Cache(client);
@@ -104,16 +104,34 @@ void AdminCalls::Start(const RouteMatch& match, HttpRequest request, Client clie
   if (match.route->id == RouteId::kAddPrefix)
     return StartPrefix(std::move(request.body), std::move(client), std::move(slot),
                        std::move(reply));
+  const Sender send = [reply](HttpResponse response) mutable { reply.Send(std::move(response)); };
+  if (!match.route->has_body) return AskEngine(WorkOf(*admin_, match, request, client), 200, send);
   auto shared = std::make_shared<HttpRequest>(std::move(request));
-  helper_->Post([this, shared, match, client = std::move(client), reply]() mutable {
-    HttpResponse response = ResponseOf(AnswerOf(*admin_, match, *shared, client), 200);
-    server_->Post(
-        [reply, response = std::move(response)]() mutable { reply.Send(std::move(response)); });
+  helper_->Post([this, shared, match, client = std::move(client), send] {
+    AskEngine(WorkOf(*admin_, match, *shared, client), 200, send);
   });
 }
 
-// The engine may run what it was asked after this object is gone, but then the HTTP thread has
-// ended and runs nothing: only there `this` is touched.
+// Any thread. The engine may run what it was asked after this object is gone, but then the HTTP
+// thread has ended and runs nothing: only there `this` is touched.
+void AdminCalls::AskEngine(ApiResult<AdminWork> work, int status, Sender send) {
+  if (!work.ok())
+    return server_->Post(
+        [send = std::move(send), response = ErrorResponse(work.error())]() mutable {
+          send(std::move(response));
+        });
+  admin_->engine().AskLater([this, server = server_, work = std::move(work.value()), status,
+                             send = std::move(send)](StepLoop& loop) {
+    server->Post([this, answer = work(loop), status, send]() mutable {
+      helper_->Post([server = server_, answer = std::move(answer), status, send] {
+        server->Post([send, response = ResponseOf(answer(), status)]() mutable {
+          send(std::move(response));
+        });
+      });
+    });
+  });
+}
+
 void AdminCalls::StartScrape(HttpReply reply) {
   struct Numbers {
     EngineStats stats;
@@ -187,12 +205,9 @@ void AdminCalls::StartPrefix(std::string body, Client client, TenantSlot slot, H
 
 void AdminCalls::FinishPrefix(const std::shared_ptr<PrefixCall>& call) {
   call->is_finishing = true;
-  helper_->Post([this, call] {
-    HttpResponse response = ResponseOf(admin_->prefixes().Finish(*call->pending), 201);
-    server_->Post([call, response = std::move(response)]() mutable {
-      call->reply.Send(std::move(response));
-      call->slot.Reset();
-    });
+  AskEngine(admin_->prefixes().Finish(*call->pending), 201, [call](HttpResponse response) {
+    call->reply.Send(std::move(response));
+    call->slot.Reset();
   });
 }
 

@@ -1,10 +1,10 @@
 // AdminCalls: the requests to /quire/v1, /reset_prefix_cache and /metrics under way, from the
 // parsed head to the last byte. What they mean is server/admin.h and server/metrics.h.
 //
-// What is asked every few seconds (metrics, numbers for the log, pages for events) waits for the
-// end of the engine's step without keeping a thread: new requests need the helper. Others are one
-// job of the helper thread. Two last longer: a prefix that has to be computed, whose client may
-// leave, and streams of events, of which each holds the id of its last event and nothing else.
+// What asks the engine waits for the end of its step without keeping a thread, since new requests
+// need the helper: that one reads bodies, before, and writes JSON, after. Two last longer: a prefix
+// that has to be computed, whose client may leave, and streams of events, of which each holds the
+// id of its last event and nothing else.
 //
 // Threading: the HTTP thread.
 #pragma once
@@ -46,6 +46,10 @@ class AdminCalls {
   struct PrefixCall;
   struct Watcher;
 
+  using Sender = std::function<void(HttpResponse)>;
+
+  // The work on the engine's thread, its JSON on the helper's, then `send` on this one.
+  void AskEngine(ApiResult<AdminWork> work, int status, Sender send);
   void StartPrefix(std::string body, Client client, TenantSlot slot, HttpReply reply);
   void FinishPrefix(const std::shared_ptr<PrefixCall>& call);
   void StartScrape(HttpReply reply);

@@ -94,7 +94,7 @@ Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) 
 
 void ApiServer::ApplyTenantRules(Loaded& loaded, const std::vector<TenantRule>& rules) {
   loaded.admin->prefixes().SetRetainedLimits(RetainedLimits(rules));
-  loaded.engine->Ask([&](StepLoop& loop) {
+  loaded.engine->AskLater([rules](StepLoop& loop) {
     for (const TenantRule& rule : rules) loop.SetTenantShare(rule.tenant, rule.quota.share);
   });
 }
@@ -165,8 +165,7 @@ void ApiServer::ReloadKeys() {
     const Status status = access_.Reload();
     if (!status.ok()) return log_.Message(LogLevel::kError, "keys: " + status.message());
     limits_.SetRules(access_.tenants());
-    if (is_loaded_.load())
-      helper_->Post([this, rules = access_.tenants()] { ApplyTenantRules(*loaded_, rules); });
+    if (is_loaded_.load()) ApplyTenantRules(*loaded_, access_.tenants());
     log_.Message(LogLevel::kInfo, fmt::format("keys: read again, {} keys", access_.num_keys()));
   });
 }

@@ -1,5 +1,6 @@
 // HelperThread: the one thread that does what would keep the HTTP thread: reading JSON, rendering
-// templates, tokenising, asking the engine and waiting for it.
+// templates, tokenising, writing long JSON. It never waits for the engine: new requests wait for
+// it.
 //
 // Jobs run one after the other, in the order in which they came; the bound on bodies
 // (HttpLimits::all_body_bytes) bounds what waits. It gives way to the engine's workers, as the HTTP

@@ -259,11 +259,10 @@ bool LiveCalls::HasRetained(const CallPtr& call) {
 
 void LiveCalls::RetainPrompts(const CallPtr& call) {
   call->retain = LiveCall::Retain::kUnderWay;
-  helper_->Post([this, call] {
-    const uint64_t most_bytes = prefixes_->MostRetained(call->client.tenant);
-    std::optional<int64_t> until;
-    engine_->Ask([&](StepLoop& loop) { until = PinMarks(*call, most_bytes, loop); });
-    server_->Post([this, call, until] {
+  const uint64_t most_bytes = prefixes_->MostRetained(call->client.tenant);
+  // Not waited for: the step may be long. `this` is touched on the HTTP thread alone.
+  engine_->AskLater([this, server = server_, call, most_bytes](StepLoop& loop) {
+    server->Post([this, call, until = PinMarks(*call, most_bytes, loop)] {
       call->notes.retained_until = until;
       call->retain = LiveCall::Retain::kNothing;
       Advance(call);

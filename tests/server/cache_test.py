@@ -12,7 +12,7 @@ import time
 import unittest
 
 import harness
-from harness import ONCE, STORIES, Server
+from harness import ONCE, SMOL, STORIES, Server
 
 QUIRE = harness.quire_from_arguments()
 SYSTEM = "Lily and Tom went to the park to play with a big red ball. " * 6
@@ -147,6 +147,40 @@ class Cache(unittest.TestCase):
         self.assertIn("quire serve MODEL", error)
         self.assertIn("127.0.0.1:1", error)
         self.assertIn("--url", self.command("info", "--url", "ftp://x", code=3))
+
+
+class LongStep(unittest.TestCase):
+    """One step computes a long prompt: what asks the engine waits, nothing else does."""
+
+    def test_a_look_at_the_engine_keeps_no_other_request(self):
+        with Server(QUIRE, SMOL, "--threads", 1, "--token-budget", 4096) as server:
+            long_one = threading.Thread(target=server.complete, args=(list(range(1000, 4000)),),
+                                        kwargs={"max_tokens": 1})
+            long_one.start()
+            time.sleep(0.3)  # the step has begun
+            ends = {}
+
+            def ask(name, method, path, body=None):
+                answer = server.ask(method, path, body)
+                ends[name] = time.monotonic()
+                self.assertLess(answer.status, 500, answer.text)
+
+            looks = [("GET", "/quire/v1/requests"), ("GET", "/quire/v1/prefixes"),
+                     ("POST", "/quire/v1/match", {"prompt": ONCE}), ("GET", "/quire/v1/cache"),
+                     ("DELETE", "/quire/v1/prefixes/0000000000000001"),
+                     ("PATCH", "/quire/v1/prefixes/0000000000000001", {"pin": True})]
+            askers = [threading.Thread(target=ask, args=(str(i), *look))
+                      for i, look in enumerate(looks)]
+            for asker in askers:
+                asker.start()
+            time.sleep(0.1)
+            start = time.monotonic()
+            ask("tokens", "POST", "/tokenize", {"prompt": ONCE})
+            for thread in (*askers, long_one):
+                thread.join(60)
+            self.assertGreater(min(ends[str(i)] for i in range(len(looks))) - start, 0.5,
+                               "the step was too short to tell anything")
+            self.assertLess(ends["tokens"] - start, 0.5)
 
 
 if __name__ == "__main__":
