@@ -1,6 +1,8 @@
 #include "server/live_calls.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -43,13 +45,6 @@ void AbortAll(const LiveCall& call) {
   for (const auto& answer : call.writer->answers()) answer->Abort();
 }
 
-bool AnyHasFirstToken(const LiveCall& call) {
-  const auto& answers = call.writer->answers();
-  return std::any_of(answers.begin(), answers.end(), [](const auto& answer) {
-    return answer->ended(0) || !answer->tokens(0).empty();
-  });
-}
-
 // An answer that failed before it gave a token, if there is one.
 const Status* EarlyFailure(const LiveCall& call) {
   for (const auto& answer : call.writer->answers())
@@ -64,15 +59,18 @@ bool IsQueued(const LiveCall& call) {
   });
 }
 
-// Keeps what the call asks for; until when, in seconds since 1970, if anything is kept.
-std::optional<int64_t> PinMarks(const LiveCall& call, uint64_t most_bytes, StepLoop& loop) {
+// Keeps what the call asks for of these prompts; until when, in seconds since 1970, if anything is
+// kept.
+std::optional<int64_t> PinMarks(const LiveCall& call, std::span<const uint32_t> prompts,
+                                uint64_t most_bytes, StepLoop& loop) {
   const GenerationCall& asked = call.writer->call();
   KvCache& cache = loop.cache();
   const auto ns = cache.Namespace(loop.KeyOf(call.client.tenant, asked.salt));
   if (!ns.ok()) return std::nullopt;
   std::optional<int64_t> until;
   for (const RetainMark& mark : asked.retain) {
-    for (const auto& prompt : asked.prompts) {
+    for (const uint32_t index : prompts) {
+      const std::vector<TokenId>& prompt = asked.prompts[index];
       const size_t num_marked = std::min<size_t>(mark.num_tokens, prompt.size());
       if (num_marked == 0) continue;
       const PinResult pin = cache.Pin(ns.value(), std::span(prompt).first(num_marked),
@@ -184,7 +182,10 @@ void LiveCalls::TellPrompts(const std::string& request_id, const GenerationCall&
 void LiveCalls::Begin(const CallPtr& call, ApiResult<Submitted> submitted) {
   if (submitted.ok()) {
     Submitted& work = submitted.value();
-    if (!work.call.retain.empty()) call->retain = LiveCall::Retain::kWanted;
+    if (!work.call.retain.empty()) {
+      call->to_retain.resize(work.call.prompts.size());
+      std::iota(call->to_retain.begin(), call->to_retain.end(), 0);
+    }
     call->submitted = work.time;
     for (const auto& prompt : work.call.prompts) call->slot.Charge(prompt.size());
     call->writer =
@@ -201,15 +202,20 @@ void LiveCalls::Begin(const CallPtr& call, ApiResult<Submitted> submitted) {
 }
 
 void LiveCalls::Advance(const CallPtr& call) {
-  if (call->has_ended || call->writer == nullptr || !HasRetained(call)) return;
+  if (call->has_ended || call->writer == nullptr || call->is_writing) return;
   AnswerWriter& writer = *call->writer;
+  const bool all_ended = writer.all_ended();  // seen first: then all prompts are seen computed
+  RetainPrompts(call);
+  // The end of the answer tells until when they are kept.
+  call->notes.holds_end = !call->to_retain.empty() || call->num_retaining > 0;
   if (!call->reply.has_started())
     if (const Status* failure = EarlyFailure(*call)) return SendError(*call, FromStatus(*failure));
   if (writer.call().stream) return AdvanceStream(*call);
-  if (writer.all_ended() && !std::exchange(call->is_writing, true)) WriteWhole(call);
+  if (all_ended && !call->notes.holds_end) WriteWhole(call);
 }
 
 void LiveCalls::WriteWhole(const CallPtr& call) {
+  call->is_writing = true;
   const auto send = [this](LiveCall& live, ApiResult<std::string> answer) {
     if (live.has_ended) return;
     if (!answer.ok()) return SendError(live, answer.error());
@@ -244,31 +250,28 @@ void LiveCalls::AdvanceStream(LiveCall& call) {
   }
 }
 
-bool LiveCalls::HasRetained(const CallPtr& call) {
-  switch (call->retain) {
-    case LiveCall::Retain::kNothing:
-      return true;
-    case LiveCall::Retain::kUnderWay:
-      return false;
-    case LiveCall::Retain::kWanted:
-      if (!AnyHasFirstToken(*call)) return true;  // the prompt is not computed yet
-  }
-  RetainPrompts(call);
-  return false;
-}
-
 void LiveCalls::RetainPrompts(const CallPtr& call) {
-  call->retain = LiveCall::Retain::kUnderWay;
+  const auto is_computed = [&](uint32_t prompt) {
+    return HasPromptReport(*call->writer->answers()[prompt]);
+  };
+  std::vector<uint32_t> prompts;
+  std::ranges::copy_if(call->to_retain, std::back_inserter(prompts), is_computed);
+  if (prompts.empty()) return;
+  // Those, not what is computed by now.
+  std::erase_if(call->to_retain,
+                [&](uint32_t prompt) { return std::ranges::binary_search(prompts, prompt); });
+  ++call->num_retaining;
   const uint64_t most_bytes = prefixes_->MostRetained(call->client.tenant);
   // Not waited for: the step may be long. `this` is touched on the HTTP thread alone.
-  engine_->AskLater([this, server = server_, call, most_bytes](StepLoop& loop) {
-    server->Post([this, call, until = PinMarks(*call, most_bytes, loop)] {
-      call->notes.retained_until = until;
-      call->retain = LiveCall::Retain::kNothing;
-      Advance(call);
-      RemoveEnded();
-    });
-  });
+  engine_->AskLater(
+      [this, server = server_, call, prompts = std::move(prompts), most_bytes](StepLoop& loop) {
+        server->Post([this, call, until = PinMarks(*call, prompts, most_bytes, loop)] {
+          --call->num_retaining;
+          call->notes.retained_until = std::max(call->notes.retained_until, until);
+          Advance(call);
+          RemoveEnded();
+        });
+      });
 }
 
 void LiveCalls::SendStreamHead(LiveCall& call, std::string first_piece) {

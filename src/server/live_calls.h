@@ -64,8 +64,7 @@ class LiveCalls {
   void Advance(const CallPtr& call);
   void AdvanceStream(LiveCall& call);
   void WriteWhole(const CallPtr& call);
-  // False as long as something has to be kept first.
-  bool HasRetained(const CallPtr& call);
+  // Has those prompts kept that are computed by now, if the call wants that.
   void RetainPrompts(const CallPtr& call);
   void SendStreamHead(LiveCall& call, std::string first_piece);
   void SendError(LiveCall& call, const ApiError& error);

@@ -81,6 +81,21 @@ class Cache(unittest.TestCase):
             self.assertLess(time.monotonic(), end, "it is still kept")
             time.sleep(0.1)
 
+    def test_a_mark_keeps_every_prompt_of_the_call(self):
+        prompts = [[3 + (i * k) % 400 for i in range(1, 180)] for k in (3, 7, 11, 13, 17)]
+        for stream in (False, True):
+            self.server.post("/reset_prefix_cache", b"")
+            body = {"prompt": prompts, "max_tokens": 1, "temperature": 0, "stream": stream,
+                    "prompt_cache_options": {"mode": "implicit", "ttl": "10m"}}
+            answer = self.server.post("/v1/completions", body)
+            self.assertEqual(answer.status, 200, answer.text)
+            self.assertRegex(answer.text, r'"retained_until":\d+')
+            kept = [prefix for prefix in self.server.get("/quire/v1/prefixes").json["prefixes"]
+                    if prefix["retained_until"]]
+            self.assertEqual([prefix["tokens"] for prefix in kept], [176] * len(prompts))
+            for prefix in kept:
+                self.server.ask("DELETE", f"/quire/v1/prefixes/{prefix['id']}")
+
     def test_match_computes_nothing(self):
         before = self.server.metric("vllm:prompt_tokens_total")
         match = self.server.post("/quire/v1/match", {"prompt": SYSTEM}).json

@@ -33,16 +33,22 @@ EventStream::EventStream(const AnswerJson* json, std::chrono::milliseconds progr
       choices_.push_back(json_->NewChoice(prompt, choice, prompt * call.num_choices + choice));
 }
 
-bool EventStream::HasNews(const ToldChoice& told) const {
+bool EventStream::MayEnd(const AnswerNotes& notes) const {
+  return !notes.holds_end || num_ended_ + 1 < choices_.size();
+}
+
+bool EventStream::HasNews(const ToldChoice& told, const AnswerNotes& notes) const {
   if (told.has_ended) return false;
   const Answer& answer = json_->AnswerOf(told);
-  return answer.ended(told.choice) || answer.tokens(told.choice).size() > told.text.num_pushed();
+  return (MayEnd(notes) && answer.ended(told.choice)) ||
+         answer.tokens(told.choice).size() > told.text.num_pushed();
 }
 
 bool EventStream::has_news() const {
   if (is_finished_) return false;
-  return HasProgress() ||
-         std::ranges::any_of(choices_, [this](const ToldChoice& told) { return HasNews(told); });
+  return HasProgress() || std::ranges::any_of(choices_, [this](const ToldChoice& told) {
+           return HasNews(told, {});
+         });
 }
 
 std::string EventStream::NextEvent(const AnswerNotes& notes) {
@@ -51,7 +57,7 @@ std::string EventStream::NextEvent(const AnswerNotes& notes) {
   for (uint32_t i = 0; i < count && event.empty() && !is_finished_; ++i) {
     const uint32_t index = (next_ + i) % count;
     ToldChoice& told = choices_[index];
-    while (event.empty() && HasNews(told)) AppendNews(event, told, notes);
+    while (event.empty() && HasNews(told, notes)) AppendNews(event, told, notes);
     if (!event.empty()) next_ = (index + 1) % count;
   }
   if (event.empty() && HasProgress()) AppendProgress(event, notes);
@@ -68,7 +74,7 @@ std::string EventStream::ErrorEvent(const ApiError& error) {
 void EventStream::AppendNews(std::string& event, ToldChoice& told, const AnswerNotes& notes) {
   const Answer& answer = json_->AnswerOf(told);
   // In this order: after the end come no tokens.
-  const bool has_ended = answer.ended(told.choice);
+  const bool has_ended = MayEnd(notes) && answer.ended(told.choice);
   const std::span<const TokenId> tokens = answer.tokens(told.choice);
   const bool has_logprobs = json_->call().logprobs.has_value();
   const size_t most =

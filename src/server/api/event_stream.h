@@ -32,7 +32,9 @@ class EventStream {
   bool is_finished() const { return is_finished_; }
 
  private:
-  bool HasNews(const ToldChoice& told) const;
+  bool HasNews(const ToldChoice& told, const AnswerNotes& notes) const;
+  // May the end of a choice that goes on be told?
+  bool MayEnd(const AnswerNotes& notes) const;
   // Appends nothing if the news are all held back.
   void AppendNews(std::string& event, ToldChoice& told, const AnswerNotes& notes);
   void AppendRole(std::string& event, const ToldChoice& told, const AnswerNotes& notes) const;

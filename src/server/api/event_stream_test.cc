@@ -49,6 +49,27 @@ TEST(EventStream, AChatSendsTheRoleThenDeltasThenTheFinishThenDone) {
   }
 }
 
+TEST(EventStream, AnEndThatIsHeldIsTheOnlyThingThatWaits) {
+  GenerationCall call = StreamCall(ApiForm::kCompletions);
+  call.include_usage = true;
+  call.num_choices = call.num_sampled = 2;
+  Asked asked(call);
+  for (const TokenId id : EncodeStories("Lily")) asked.Push(0, 0, id);
+  for (const TokenId id : EncodeStories("Tom")) asked.Push(0, 1, id);
+  asked.End(FinishReason::kMaxTokens);
+  std::string all;
+  for (std::string event; !(event = asked.writer->NextEvent({.holds_end = true})).empty();)
+    all += event;
+  EXPECT_EQ(TextOf(EventsOf(all), 0), " Lily");
+  EXPECT_EQ(TextOf(EventsOf(all), 1), " Tom");
+  EXPECT_FALSE(asked.writer->is_finished());
+  asked.notes.retained_until = 7;
+  const std::vector<Json> rest = EventsOf(asked.Drain());
+  EXPECT_TRUE(asked.writer->is_finished());
+  ASSERT_GE(rest.size(), 2u);
+  EXPECT_EQ(rest[rest.size() - 2]["quire"]["retained_until"], 7);
+}
+
 TEST(EventStream, TheLastTextTheFinishTheUsageAndDoneAreOneString) {
   GenerationCall call = StreamCall(ApiForm::kChat);
   call.include_usage = true;
