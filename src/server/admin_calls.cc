@@ -247,6 +247,10 @@ void AdminCalls::StartWatch(const HttpRequest& request, Client client, HttpReply
                        .fields = {{"cache-control", "no-cache"}, {"x-accel-buffering", "no"}},
                        .body = ": watching\n\n"};
   watcher->reply.Start(std::move(head));
+  if (request.method == "HEAD") {
+    watcher->is_gone = true;
+    return watcher->reply.Finish();
+  }
   WriteEvents(*watcher);
 }
 
@@ -275,6 +279,9 @@ void AdminCalls::CutAll(const ApiError& error) {
     if (call->pending.has_value()) call->pending->answer->Abort();
     call->reply.Send(ErrorResponse(error));
   }
+}
+
+void AdminCalls::EndWatches() {
   for (const auto& watcher : std::exchange(watchers_, {}))
     if (!watcher->is_gone) watcher->reply.Finish();
 }

@@ -39,7 +39,9 @@ class AdminCalls {
   // Calls `then` on this thread when the engine has told its numbers; not at all if it has not yet
   // told them since the last call.
   void ReadStats(std::function<void(const EngineStats&)> then);
-  // Ends streams, and prefixes that are being computed with this error.
+  // Ends the streams of events, which would go on for ever.
+  void EndWatches();
+  // Ends prefixes that are being computed with this error.
   void CutAll(const ApiError& error);
 
  private:

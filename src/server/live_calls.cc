@@ -106,7 +106,7 @@ ApiError TimedOut(const char* code, std::chrono::milliseconds limit, const char*
 }  // namespace
 
 HttpResponse ErrorResponse(const ApiError& error) {
-  HttpResponse response = {.status = error.status, .body = ToJson(error)};
+  HttpResponse response = {.status = error.status, .body = ToJson(error), .error_code = error.code};
   if (error.retry_after_s.has_value())
     response.fields.emplace_back("retry-after", std::to_string(*error.retry_after_s));
   if (!error.allow.empty()) response.fields.emplace_back("allow", error.allow);
