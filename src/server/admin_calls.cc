@@ -4,8 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "server/live_calls.h"
-
 namespace quire {
 namespace {
 
@@ -58,6 +56,7 @@ struct AdminCalls::PrefixCall {
   const Client client;
   TenantSlot slot;
   HttpReply reply;
+  const Clock::time_point start = Clock::now();
   std::optional<PendingPrefix> pending = {};  // none until the engine has it
   bool is_gone = false;
   bool is_finishing = false;
@@ -73,8 +72,8 @@ struct AdminCalls::Watcher {
 };
 
 AdminCalls::AdminCalls(Admin* admin, const Metrics* metrics, HttpServer* server,
-                       HelperThread* helper, std::chrono::milliseconds keep_alive)
-    : admin_(admin), metrics_(metrics), server_(server), helper_(helper), keep_alive_(keep_alive) {}
+                       HelperThread* helper, const CallTimes& times)
+    : admin_(admin), metrics_(metrics), server_(server), helper_(helper), times_(times) {}
 
 bool AdminCalls::Takes(RouteId id) {
   switch (id) {
@@ -104,6 +103,7 @@ void AdminCalls::Start(const RouteMatch& match, HttpRequest request, Client clie
   if (match.route->id == RouteId::kAddPrefix)
     return StartPrefix(std::move(request.body), std::move(client), std::move(slot),
                        std::move(reply));
+  looks_.push_back({reply, Clock::now()});
   const Sender send = [reply](HttpResponse response) mutable { reply.Send(std::move(response)); };
   if (!match.route->has_body) return AskEngine(WorkOf(*admin_, match, request, client), 200, send);
   auto shared = std::make_shared<HttpRequest>(std::move(request));
@@ -258,14 +258,38 @@ void AdminCalls::WriteEvents(Watcher& watcher) {
   if (watcher.is_gone || watcher.reply.unsent_bytes() > 0) return;
   std::string events = admin_->events().Next(watcher.client, &watcher.last_id, kMostEventBytes);
   const auto now = Clock::now();
-  if (events.empty() && keep_alive_.count() > 0 && now - watcher.last_sent > keep_alive_)
+  if (events.empty() && times_.keep_alive.count() > 0 &&
+      now - watcher.last_sent > times_.keep_alive)
     events = kKeepAliveEvent;
   if (events.empty()) return;
   watcher.last_sent = now;
   watcher.reply.Write(std::move(events));
 }
 
+void AdminCalls::EndOverdue() {
+  std::erase_if(looks_, [this](Look& look) {
+    if (look.reply.has_started() || look.reply.is_gone()) return true;
+    const auto error = Overdue(times_, look.start, /*is_queued=*/false);
+    if (error.has_value()) look.reply.Send(ErrorResponse(*error));
+    return error.has_value();
+  });
+  for (const auto& call : prefixes_) {
+    if (call->is_gone) continue;
+    const bool is_queued =
+        call->pending.has_value() && call->pending->answer->phase() == AnswerPhase::kQueued;
+    if (const auto error = Overdue(times_, call->start, is_queued)) End(*call, *error);
+  }
+}
+
+void AdminCalls::End(PrefixCall& call, const ApiError& error) {
+  call.is_gone = true;
+  if (call.pending.has_value()) call.pending->answer->Abort();
+  call.reply.Send(ErrorResponse(error));
+  call.slot.Reset();
+}
+
 void AdminCalls::OnTick() {
+  EndOverdue();
   std::erase_if(watchers_, [](const auto& watcher) { return watcher->is_gone; });
   if (watchers_.empty()) return;
   const auto watchers = watchers_;  // a write may end one
@@ -274,11 +298,8 @@ void AdminCalls::OnTick() {
 }
 
 void AdminCalls::CutAll(const ApiError& error) {
-  for (const auto& call : std::exchange(prefixes_, {})) {
-    call->is_gone = true;
-    if (call->pending.has_value()) call->pending->answer->Abort();
-    call->reply.Send(ErrorResponse(error));
-  }
+  for (const auto& call : std::exchange(prefixes_, {}))
+    if (!call->is_gone) End(*call, error);
 }
 
 void AdminCalls::EndWatches() {

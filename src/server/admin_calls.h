@@ -17,6 +17,7 @@
 #include "server/admin.h"
 #include "server/helper_thread.h"
 #include "server/http/http_server.h"
+#include "server/live_calls.h"
 #include "server/routes.h"
 #include "server/tenant_limits.h"
 
@@ -26,9 +27,9 @@ class AdminCalls {
  public:
   static constexpr size_t kMostWatchers = 64;
 
-  // All must outlive it. `keep_alive`: silence of a stream before a comment; 0: none.
+  // All must outlive it.
   AdminCalls(Admin* admin, const Metrics* metrics, HttpServer* server, HelperThread* helper,
-             std::chrono::milliseconds keep_alive);
+             const CallTimes& times);
 
   static bool Takes(RouteId id);
   // Requires: Takes(). `slot`: of the tenant, for a prefix that is computed.
@@ -45,6 +46,10 @@ class AdminCalls {
   void CutAll(const ApiError& error);
 
  private:
+  struct Look {
+    HttpReply reply;
+    std::chrono::steady_clock::time_point start;
+  };
   struct PrefixCall;
   struct Watcher;
 
@@ -53,7 +58,10 @@ class AdminCalls {
   // The work on the engine's thread, its JSON on the helper's, then `send` on this one.
   void AskEngine(ApiResult<AdminWork> work, int status, Sender send);
   void StartPrefix(std::string body, Client client, TenantSlot slot, HttpReply reply);
+  static void End(PrefixCall& call, const ApiError& error);
   void FinishPrefix(const std::shared_ptr<PrefixCall>& call);
+  // Ends those that have taken too long.
+  void EndOverdue();
   void StartScrape(HttpReply reply);
   void NotePages();
   void StartWatch(const HttpRequest& request, Client client, HttpReply reply);
@@ -63,7 +71,8 @@ class AdminCalls {
   const Metrics* const metrics_;
   HttpServer* const server_;
   HelperThread* const helper_;
-  const std::chrono::milliseconds keep_alive_;
+  const CallTimes times_;
+  std::vector<Look> looks_;  // that wait for the engine
   std::vector<std::shared_ptr<PrefixCall>> prefixes_;
   std::vector<std::shared_ptr<Watcher>> watchers_;
   uint32_t num_ticks_ = 0;

@@ -65,6 +65,11 @@ class AdminTest : public testing::Test {
   Json Match(const Client& client, const Json& ids) {
     return Parsed(Run(admin_->prefixes().Match(client, Json{{"token_ids", ids}}.dump())));
   }
+  ApiError MatchError(const Json& body) {
+    const auto match = admin_->prefixes().Match(kAda, body.dump());
+    EXPECT_FALSE(match.ok()) << body;
+    return match.ok() ? ApiError() : match.error();
+  }
   std::shared_ptr<Answer> Submit(const std::string& tenant, const std::string& label,
                                  size_t prompt_len, uint32_t max_tokens) {
     Request request{.prompt = Ids(prompt_len).get<std::vector<TokenId>>(),
@@ -190,6 +195,16 @@ TEST_F(AdminTest, BadBodiesNameTheirField) {
   EXPECT_EQ(error({{"token_ids", Ids(48)}, {"label", std::string(129, 'x')}}).param, "label");
   EXPECT_EQ(error({{"token_ids", Ids(48)}, {"label", "a\nb"}}).param, "label");
   EXPECT_EQ(error({{"token_ids", Ids(kPageSize - 1)}}).status, 400);
+  for (const Json& salt : {Json(""), Json("a@b"), Json("a/b"), Json("a\\b"),
+                           Json(std::string("a\0b", 3)), Json(std::string(129, 'x')), Json(1)}) {
+    EXPECT_EQ(error({{"token_ids", Ids(48)}, {"cache_salt", salt}}).param, "cache_salt") << salt;
+    EXPECT_EQ(MatchError({{"token_ids", Ids(48)}, {"cache_salt", salt}}).param, "cache_salt");
+  }
+  EXPECT_EQ(error({{"token_ids", Ids(48)}, {"tll_s", 5}}).param, "tll_s");
+  EXPECT_EQ(error({{"token_ids", Ids(48)}, {"model", "other"}}).status, 404);
+  EXPECT_EQ(MatchError({{"token_ids", Ids(48)}, {"pin", true}}).param, "pin");
+  EXPECT_EQ(admin_->prefixes().Change(kAda, "1", R"({"pin":true,"ttl":5})").error().param, "ttl");
+  EXPECT_TRUE(Add(kAda, {{"token_ids", Ids(48)}, {"model", "small"}, {"cache_salt", "s"}}).ok());
   EXPECT_EQ(error(Json::object()).status, 400);
   EXPECT_EQ(admin_->prefixes().List(kAda, "size", "").error().param, "sort");
   EXPECT_EQ(admin_->prefixes().List(kAda, "", "0").error().param, "limit");

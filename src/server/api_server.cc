@@ -70,18 +70,17 @@ Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) 
       .instruction_set = std::string(InstructionSetName(options_.engine.instruction_set)),
       .kv_codec = std::string(KvCodecName(options_.engine.kv_codec)),
       .context_len = loaded->engine->options().context_len});
-  LiveCallOptions call_options = {.keep_alive = options_.sse_keep_alive,
-                                  .queue_timeout = options_.queue_timeout,
-                                  .request_timeout = options_.request_timeout};
+  LiveCallOptions call_options = {.times = {.keep_alive = options_.sse_keep_alive,
+                                            .queue_timeout = options_.queue_timeout,
+                                            .request_timeout = options_.request_timeout}};
   if (options_.log.logs_prompts)
     call_options.on_prompt = [this](const std::string& id, const std::string& text) {
       log_.Prompt(id, text);
     };
   loaded->admin =
       std::make_unique<Admin>(loaded->engine.get(), &loaded->card->served(), loaded->metrics.get());
-  loaded->admin_calls =
-      std::make_unique<AdminCalls>(loaded->admin.get(), loaded->metrics.get(), http_.get(),
-                                   helper_.get(), options_.sse_keep_alive);
+  loaded->admin_calls = std::make_unique<AdminCalls>(
+      loaded->admin.get(), loaded->metrics.get(), http_.get(), helper_.get(), call_options.times);
   loaded->calls = std::make_unique<LiveCalls>(
       call_options, &loaded->card->served(), loaded->engine.get(), http_.get(), helper_.get(),
       &loaded->admin->prefixes(), [this](const CallSummary& summary) { OnCallEnded(summary); });

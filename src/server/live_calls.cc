@@ -105,6 +105,16 @@ ApiError TimedOut(const char* code, std::chrono::milliseconds limit, const char*
 
 }  // namespace
 
+std::optional<ApiError> Overdue(const CallTimes& times, std::chrono::steady_clock::time_point start,
+                                bool is_queued) {
+  const auto spent = std::chrono::steady_clock::now() - start;
+  if (times.request_timeout.count() > 0 && spent > times.request_timeout)
+    return TimedOut("request_timeout", times.request_timeout, "--request-timeout");
+  if (is_queued && times.queue_timeout.count() > 0 && spent > times.queue_timeout)
+    return TimedOut("queue_timeout", times.queue_timeout, "--queue-timeout");
+  return std::nullopt;
+}
+
 HttpResponse ErrorResponse(const ApiError& error) {
   HttpResponse response = {.status = error.status, .body = ToJson(error), .error_code = error.code};
   if (error.retry_after_s.has_value())
@@ -322,19 +332,14 @@ void LiveCalls::OnTick() {
   for (size_t i = 0; i < calls_.size(); ++i) {
     const CallPtr call = calls_[i];
     if (call->has_ended || call->writer == nullptr) continue;
-    if (options_.request_timeout.count() > 0 && now - call->start > options_.request_timeout) {
-      SendError(*call, TimedOut("request_timeout", options_.request_timeout, "--request-timeout"));
-      continue;
-    }
-    if (options_.queue_timeout.count() > 0 && now - call->start > options_.queue_timeout &&
-        IsQueued(*call)) {
-      SendError(*call, TimedOut("queue_timeout", options_.queue_timeout, "--queue-timeout"));
+    if (const auto error = Overdue(options_.times, call->start, IsQueued(*call))) {
+      SendError(*call, *error);
       continue;
     }
     if (!call->writer->call().stream) continue;
     Advance(call);  // progress of the prompt
-    if (!call->has_ended && options_.keep_alive.count() > 0 &&
-        now - call->last_sent > options_.keep_alive && call->reply.unsent_bytes() == 0) {
+    if (!call->has_ended && options_.times.keep_alive.count() > 0 &&
+        now - call->last_sent > options_.times.keep_alive && call->reply.unsent_bytes() == 0) {
       call->last_sent = now;
       if (call->reply.has_started())
         call->reply.Write(kKeepAliveEvent);

@@ -23,10 +23,18 @@
 
 namespace quire {
 
-struct LiveCallOptions {
+struct CallTimes {
   std::chrono::milliseconds keep_alive{15'000};  // silence of a stream before a comment; 0: none
   std::chrono::milliseconds queue_timeout{0};    // 0: none
   std::chrono::milliseconds request_timeout{0};  // 0: none
+};
+
+// The error that ends what has taken longer than that by now.
+std::optional<ApiError> Overdue(const CallTimes& times, std::chrono::steady_clock::time_point start,
+                                bool is_queued);
+
+struct LiveCallOptions {
+  CallTimes times = {};
   // Hears of each prompt, as text, on the helper thread; empty unless somebody asked for that.
   std::function<void(const std::string& request_id, const std::string& text)> on_prompt = {};
 };

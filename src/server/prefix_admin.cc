@@ -13,6 +13,7 @@
 #include "base/message_text.h"
 #include "cache/prefix_list.h"
 #include "server/admin_fields.h"
+#include "server/api/call_fields.h"
 #include "server/api/call_reader.h"
 #include "server/api/json_text.h"
 
@@ -92,10 +93,8 @@ std::optional<ApiError> ReadKeep(const Json& object, PrefixKeep* keep) {
   return {};
 }
 
-ApiResult<std::string> ReadSalt(const Json& object) {
-  const auto salt = ReadText(object, "cache_salt", 128);
-  if (!salt.ok()) return salt.error();
-  return salt.value().value_or("");
+bool IsKeepField(std::string_view name) {
+  return name == "pin" || name == "ttl_s" || name == "label";
 }
 
 // Of the node that ends the whole pages of `tokens`, if the cache has them all.
@@ -173,6 +172,10 @@ ApiResult<PendingPrefix> PrefixAdmin::Start(const Client& client, std::string_vi
                                             std::function<void()> on_news) {
   const auto object = ReadJsonObject(body);
   if (!object.ok()) return object.error();
+  const auto is_known = [](std::string_view name) {
+    return IsPromptField(name) || IsKeepField(name) || name == "cache_salt";
+  };
+  if (auto error = RefuseUnknown(object.value(), is_known)) return std::move(*error);
   PendingPrefix pending{.client = client};
   if (const auto error = ReadKeep(object.value(), &pending.keep)) return *error;
   if (!pending.keep.is_pinned && pending.keep.ttl_s == 0) {
@@ -245,6 +248,7 @@ ApiResult<AdminWork> PrefixAdmin::Change(const Client& client, const std::string
                                          std::string_view body) const {
   const auto object = ReadJsonObject(body);
   if (!object.ok()) return object.error();
+  if (auto error = RefuseUnknown(object.value(), IsKeepField)) return std::move(*error);
   PrefixKeep said;
   if (const auto error = ReadKeep(object.value(), &said)) return *error;
   const auto says = [&](const char* name) {
@@ -293,6 +297,10 @@ ApiResult<AdminWork> PrefixAdmin::Drop(const Client& client, const std::string& 
 ApiResult<AdminWork> PrefixAdmin::Match(const Client& client, std::string_view body) const {
   const auto object = ReadJsonObject(body);
   if (!object.ok()) return object.error();
+  const auto is_known = [](std::string_view name) {
+    return IsPromptField(name) || name == "cache_salt";
+  };
+  if (auto error = RefuseUnknown(object.value(), is_known)) return std::move(*error);
   auto salt = ReadSalt(object.value());
   if (!salt.ok()) return salt.error();
   auto tokens = ReadPrompt(object.value(), *model_);

@@ -273,6 +273,33 @@ class Queue(WithStories):
             self.assertTrue(1 <= int(answer.fields["retry-after"]) <= 120)
 
 
+class Timeouts(unittest.TestCase):
+
+    def test_prefixes_and_looks_end_at_the_time_limits_too(self):
+        tokens = list(range(1000, 4000))
+        with Server(QUIRE, SMOL, "--threads", 1, "--token-budget", 4096,
+                    "--request-timeout", "500ms") as server:
+            asker = threading.Thread(target=server.complete, args=(tokens,),
+                                     kwargs={"max_tokens": 1})
+            asker.start()
+            time.sleep(0.3)  # a long step has begun
+            for answer in in_threads(2, lambda i: server.post(
+                    *[("/quire/v1/match", {"prompt": ONCE}),
+                      ("/quire/v1/prefixes", {"token_ids": tokens[:128]})][i])):
+                self.assertEqual((answer.status, answer.error["code"]), (503, "request_timeout"))
+            asker.join()
+            self.assertTrue(until(lambda: server.held_bytes() == 0, 30))
+        with Server(QUIRE, SMOL, "--threads", 1, "--token-budget", 4096,
+                    "--queue-timeout", "500ms") as server:
+            asker = threading.Thread(target=server.complete, args=(tokens,),
+                                     kwargs={"max_tokens": 1})
+            asker.start()
+            time.sleep(0.3)
+            answer = server.post("/quire/v1/prefixes", {"token_ids": tokens[:128]})
+            self.assertEqual((answer.status, answer.error["code"]), (503, "queue_timeout"))
+            asker.join()
+
+
 class Lifetime(unittest.TestCase):
 
     def test_api_13_not_ready_until_loaded_and_after_sigterm(self):
