@@ -1,5 +1,7 @@
 #include "server/live_calls.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <numeric>
@@ -82,6 +84,19 @@ std::optional<int64_t> PinMarks(const LiveCall& call, std::span<const uint32_t> 
     }
   }
   return until;
+}
+
+// The engine refuses the same, but names no field.
+std::optional<ApiError> CheckMinTokens(const GenerationCall& call, const Engine& engine) {
+  for (const auto& prompt : call.prompts) {
+    const uint32_t room = engine.MostAnswer(prompt.size());
+    if (room > 0 && call.sampling.min_tokens > room)
+      return InvalidValue(
+          "min_tokens", fmt::format("min_tokens is {}: after a prompt of {} tokens the context and "
+                                    "the KV memory hold an answer of {}.",
+                                    call.sampling.min_tokens, prompt.size(), room));
+  }
+  return std::nullopt;
 }
 
 // Of a whole answer, each log-probability counted as one.
@@ -167,6 +182,7 @@ ApiResult<LiveCalls::Submitted> LiveCalls::Submit(const LiveCall& call,
   submitted.call = std::move(read.value());
   if (submitted.call.priority < 0 && !call.client.may_prioritise)
     return PermissionDenied("A priority below 0 needs a key with the right 'priority'.");
+  if (const auto error = CheckMinTokens(submitted.call, *engine_)) return *error;
   submitted.time = LiveCall::Clock::now();
   for (Request& request : ToRequests(submitted.call, call.client.tenant)) {
     request.label = call.id;

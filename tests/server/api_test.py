@@ -114,6 +114,13 @@ class Completions(WithStories):
             self.assertIn("byte", answer.error["message"])
         self.assertEqual(self.server.complete(max_tokens=1).status, 200)
 
+    def test_min_tokens_above_the_room_is_refused_by_its_name(self):
+        for values in ({"max_tokens": 1000}, {"max_tokens": 600}):
+            self.check_refused(self.server.complete(min_tokens=509, **values), "min_tokens")
+        self.assertEqual(self.server.complete(min_tokens=508, max_tokens=600).status, 200)
+        self.check_refused(self.server.complete([ONCE, [403] * 300], min_tokens=300,
+                                                max_tokens=400), "min_tokens")
+
     def test_api_20_scoring_by_echo(self):
         answer = self.server.complete(echo=True, logprobs=1, max_tokens=0).json["choices"][0]
         self.assertEqual(answer["text"], ONCE)
