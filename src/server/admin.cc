@@ -94,7 +94,7 @@ AdminWork Admin::AbortRequest(const Client& client, const std::string& id) const
     const bool is_number = error == std::errc() && end == id.data() + id.size();
     uint32_t num_aborted = 0;
     for (const RequestInfo& info : loop.requests())
-      if (MaySee(client, info.tenant) && (info.label == id || (is_number && info.id == number)))
+      if (MaySee(client, info.tenant) && (is_number ? info.id == number : info.label == id))
         num_aborted += loop.Abort(info.id) ? 1 : 0;
     return [id, num_aborted]() -> ApiResult<std::string> {
       if (num_aborted == 0)

@@ -36,8 +36,9 @@ class Admin {
   // unless `resets_running`: then they are preempted and compute anew. Admins only.
   ApiResult<AdminWork> ResetPrefixCache(const Client& client, bool resets_running);
 
-  // GET and DELETE /quire/v1/requests. An id is the number that the list tells, or an x-request-id:
-  // then all that have it are ended.
+  // GET and DELETE /quire/v1/requests. A plain number is the id that the list tells; all else is an
+  // x-request-id, and all that have it are ended. So no client's choice of ids takes the place of
+  // ours: one that is a plain number finds nothing by itself.
   AdminWork Requests(const Client& client) const;
   AdminWork AbortRequest(const Client& client, const std::string& id) const;
 

@@ -229,6 +229,21 @@ TEST_F(AdminTest, LiveRequestsAreListedAndCanBeEnded) {
   EXPECT_TRUE(Parsed(Run(admin_->Requests(kOperator)))["requests"].empty());
 }
 
+TEST_F(AdminTest, ANumberIsOurIdAndNoClientsName) {
+  const auto first = Submit("ada", "req-1", 40, 1900);
+  const auto named = Submit("ada", std::to_string(first->id()), 40, 1900);
+  const auto other = Submit("ada", "1000000", 40, 1900);
+  named->Wait(0, 1);
+  EXPECT_EQ(Parsed(Run(admin_->AbortRequest(kAda, std::to_string(first->id()))))["aborted"], 1);
+  (void)first->WaitForAll();
+  EXPECT_FALSE(named->aborted());
+  EXPECT_EQ(Run(admin_->AbortRequest(kAda, "1000000")).error().status, 404);
+  EXPECT_EQ(Parsed(Run(admin_->AbortRequest(kAda, std::to_string(named->id()))))["aborted"], 1);
+  EXPECT_EQ(Parsed(Run(admin_->AbortRequest(kAda, std::to_string(other->id()))))["aborted"], 1);
+  (void)named->WaitForAll();
+  (void)other->WaitForAll();
+}
+
 TEST_F(AdminTest, AResetIsRefusedWhilePagesAreHeld) {
   const auto answer = Submit("ada", "req-1", 40, 1900);
   answer->Wait(0, 1);
