@@ -146,6 +146,7 @@ void StepLoop::CountCached(Live& live) {
   const uint32_t position = live.pages->next_position();
   answer.SetPromptComputed(position);
   if (position <= live.num_reached) return;
+  live.num_copied = std::min(position % runner_->options().page_size, position - live.num_reached);
   answer.SetCached(answer.num_cached() + position - live.num_reached);
   live.num_reached = position;
 }

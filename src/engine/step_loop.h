@@ -126,6 +126,7 @@ class StepLoop {
     // When it was preempted without having come further; it has not since then.
     std::optional<std::chrono::steady_clock::time_point> futile_since;
     uint32_t num_reached = 0;  // of the prompt's tokens, computed or cached at some time
+    uint32_t num_copied = 0;   // of the page that is open, tokens that the cache had
     bool has_ended = false;
     bool is_forking = false;  // computes the prompt for all choices
 
