@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "server/api/call_reader.h"
+#include "server/api/usage_json.h"
 #include "text/detokenizer.h"
 
 namespace quire {
