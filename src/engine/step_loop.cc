@@ -244,7 +244,9 @@ void StepLoop::RemoveEnded() {
 
 void StepLoop::Tick() {
   last_tick_s_ = now_s();
-  cache().ExpirePins(last_tick_s_);
+  cache().ExpirePins(last_tick_s_, [this](NodeId node) {
+    if (on_expired_) on_expired_(DescribePrefix(cache(), node));
+  });
   cache().pool().ReleaseIdle(last_tick_s_, runner_->options().kv_idle_s);
 }
 

@@ -40,7 +40,7 @@ bool MaySee(const Client& client, const std::string& tenant) {
 }  // namespace
 
 Admin::Admin(Engine* engine, const ServedModel* model, const Metrics* metrics)
-    : engine_(engine), prefixes_(engine, model, metrics, &events_) {}
+    : engine_(engine), prefixes_(engine, model, metrics, events_) {}
 
 AdminWork Admin::Cache(const Client& client) const {
   return [engine = engine_, client](StepLoop& loop) -> AdminAnswer {
@@ -55,8 +55,8 @@ ApiResult<AdminWork> Admin::DropTenant(const Client& client, const std::string& 
     return PermissionDenied("Another tenant's cache can be dropped with an admin's key only.");
   return AdminWork([this, tenant](StepLoop& loop) -> AdminAnswer {
     return [this, tenant, num_pages = loop.cache().DropTenant(tenant)] {
-      events_.Add("prefix", tenant,
-                  ToText({{"action", "tenant_dropped"}, {"dropped_pages", num_pages}}));
+      events_->Add("prefix", tenant,
+                   ToText({{"action", "tenant_dropped"}, {"dropped_pages", num_pages}}));
       return ToText({{"tenant", tenant}, {"dropped_pages", num_pages}});
     };
   });
@@ -70,7 +70,7 @@ ApiResult<AdminWork> Admin::ResetPrefixCache(const Client& client, bool resets_r
     const bool success = loop.cache().pool().held_bytes() == 0;
     if (success) loop.cache().DropAll();
     return [this, success] {
-      if (success) events_.Add("prefix", "", ToText({{"action", "reset"}}));
+      if (success) events_->Add("prefix", "", ToText({{"action", "reset"}}));
       return ToText({{"success", success}});
     };
   });
@@ -110,11 +110,11 @@ AdminWork Admin::AbortRequest(const Client& client, const std::string& id) const
 
 void Admin::NoteStart(const std::string& request_id, const std::string& tenant,
                       const std::string& endpoint) {
-  events_.Add("request", tenant,
-              ToText({{"action", "started"},
-                      {"request_id", request_id},
-                      {"tenant", tenant},
-                      {"endpoint", endpoint}}));
+  events_->Add("request", tenant,
+               ToText({{"action", "started"},
+                       {"request_id", request_id},
+                       {"tenant", tenant},
+                       {"endpoint", endpoint}}));
 }
 
 void Admin::NoteEnd(const CallSummary& call) {
@@ -133,7 +133,7 @@ void Admin::NoteEnd(const CallSummary& call) {
     json["preemptions"] = call.num_preemptions;
   }
   json["seconds"] = call.total_seconds;
-  events_.Add("request", call.tenant, ToText(json));
+  events_->Add("request", call.tenant, ToText(json));
 }
 
 void Admin::NotePages(KvReport now) {
@@ -159,8 +159,8 @@ void Admin::NotePages(KvReport now) {
   }
   has_changed = has_changed || now.cache.bytes != last_pages_.cache.bytes;
   if (has_changed)
-    events_.Add("page", "",
-                ToText({{"free_bytes", now.cache.free_bytes}, {"groups", std::move(groups)}}));
+    events_->Add("page", "",
+                 ToText({{"free_bytes", now.cache.free_bytes}, {"groups", std::move(groups)}}));
   last_pages_ = std::move(now);
 }
 

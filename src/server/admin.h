@@ -48,7 +48,7 @@ class Admin {
   // GET /quire/v1/events: EventLog::Next. The server tells of requests as they start and end, and
   // gives NotePages a report about once a second as long as somebody watches: it adds one "page"
   // event if pages came or went. By one thread, and asks nothing.
-  EventLog& events() { return events_; }
+  EventLog& events() { return *events_; }
   void NoteStart(const std::string& request_id, const std::string& tenant,
                  const std::string& endpoint);
   void NoteEnd(const CallSummary& call);
@@ -56,7 +56,7 @@ class Admin {
 
  private:
   Engine* const engine_;
-  EventLog events_;
+  const std::shared_ptr<EventLog> events_ = std::make_shared<EventLog>();
   PrefixAdmin prefixes_;
   KvReport last_pages_;  // of the last NotePages
 };

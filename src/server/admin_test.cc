@@ -139,6 +139,25 @@ TEST_F(AdminTest, ARetainedPrefixGoesAtItsTimeHoweverOftenTheEngineIsAsked) {
   EXPECT_EQ(engine_->stats().kv_pinned_bytes, 0u);
 }
 
+TEST_F(AdminTest, AnEventTellsThatTheTimeOfAPrefixIsOver) {
+  const Json added = Parsed(Add(kAda, {{"token_ids", Ids(32)}, {"ttl_s", 1}, {"label", "short"}}));
+  uint64_t seen = admin_->events().last_id(kAda);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  std::string events;
+  while (events.empty() && std::chrono::steady_clock::now() < end) {
+    events = admin_->events().Next(kAda, &seen, 1 << 16);
+    std::this_thread::yield();
+  }
+  EXPECT_NE(events.find("event: prefix"), std::string::npos);
+  const Json event = Json::parse(events.substr(events.find('{')));
+  EXPECT_EQ(event["action"], "expired");
+  EXPECT_EQ(event["id"], added["id"]);
+  EXPECT_EQ(event["label"], "short");
+  EXPECT_EQ(event["tokens"], 32);
+  EXPECT_EQ(event["pinned"], false);
+  EXPECT_EQ(admin_->events().last_id(kBob), 0u);
+}
+
 TEST_F(AdminTest, ADroppedPrefixIsGone) {
   const std::string id = Parsed(Add(kAda, {{"token_ids", Ids(48)}}))["id"];
   EXPECT_EQ(Match(kAda, Ids(48))["id"], id);

@@ -128,8 +128,17 @@ int64_t UnixTime(uint32_t engine_s, uint32_t now_s) {
 }
 
 PrefixAdmin::PrefixAdmin(Engine* engine, const ServedModel* model, const Metrics* metrics,
-                         EventLog* events)
-    : engine_(engine), model_(model), metrics_(metrics), events_(events) {}
+                         std::shared_ptr<EventLog> events)
+    : engine_(engine), model_(model), metrics_(metrics), events_(std::move(events)) {
+  engine->AskLater([log = events_](StepLoop& loop) {
+    loop.SetOnExpired([log, &loop](const PrefixInfo& info) {
+      Json json = PrefixJson(info, loop.now_s());
+      json["retained_until"] = nullptr;  // it is cached like any other from now on
+      json["action"] = "expired";
+      log->Add("prefix", info.tenant, ToText(json));
+    });
+  });
+}
 
 void PrefixAdmin::SetRetainedLimits(std::map<std::string, uint64_t> limits) {
   const std::lock_guard lock(limits_mutex_);

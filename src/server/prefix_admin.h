@@ -46,8 +46,9 @@ struct PendingPrefix {
 
 class PrefixAdmin {
  public:
-  // All must outlive it.
-  PrefixAdmin(Engine* engine, const ServedModel* model, const Metrics* metrics, EventLog* events);
+  // The first three must outlive it. `events`: the engine keeps it, to tell what expires.
+  PrefixAdmin(Engine* engine, const ServedModel* model, const Metrics* metrics,
+              std::shared_ptr<EventLog> events);
 
   // Most bytes that each tenant may keep by pin or ttl; others, and 0: no limit. Any thread.
   void SetRetainedLimits(std::map<std::string, uint64_t> limits);
@@ -81,7 +82,7 @@ class PrefixAdmin {
   Engine* const engine_;
   const ServedModel* const model_;
   const Metrics* const metrics_;
-  EventLog* const events_;
+  const std::shared_ptr<EventLog> events_;
   mutable std::mutex limits_mutex_;
   std::map<std::string, uint64_t> retained_limits_;
 };
