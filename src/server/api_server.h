@@ -47,7 +47,7 @@ class ApiServer final : public HttpHandler {
   // time that the options give, or when CutNow is called. True: nothing was cut.
   bool Drain();
   void CutNow() { cuts_now_.store(true); }
-  // Reads the key file again.
+  // Reads the key file again. Not while Load runs.
   void ReloadKeys();
 
   const HttpServer& http() const { return *http_; }
