@@ -1,6 +1,7 @@
 #include "server/admin_calls.h"
 
 #include <charconv>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -45,6 +46,15 @@ ApiResult<AdminWork> WorkOf(Admin& admin, const RouteMatch& match, const HttpReq
       return admin.ResetPrefixCache(client, IsTrue(QueryOf(request, "reset_running_requests")));
     default:
       return UnknownUrl(request.method, request.Path());
+  }
+}
+
+// On the engine's thread, which goes on when there is no memory for this.
+AdminAnswer RunGuarded(const AdminWork& work, StepLoop& loop) {
+  try {
+    return work(loop);
+  } catch (const std::bad_alloc&) {
+    return [] { return InternalError(); };
   }
 }
 
@@ -107,9 +117,15 @@ void AdminCalls::Start(const RouteMatch& match, HttpRequest request, Client clie
   const Sender send = [reply](HttpResponse response) mutable { reply.Send(std::move(response)); };
   if (!match.route->has_body) return AskEngine(WorkOf(*admin_, match, request, client), 200, send);
   auto shared = std::make_shared<HttpRequest>(std::move(request));
-  helper_->Post([this, shared, match, client = std::move(client), send] {
-    AskEngine(WorkOf(*admin_, match, *shared, client), 200, send);
-  });
+  helper_->Post([this, shared, match, client = std::move(client),
+                 send] { AskEngine(WorkOf(*admin_, match, *shared, client), 200, send); },
+                FailureOf(send));
+}
+
+std::function<void()> AdminCalls::FailureOf(Sender send) {
+  return [server = server_, send = std::move(send)] {
+    server->Post([send] { send(ErrorResponse(InternalError())); });
+  };
 }
 
 // Any thread. The engine may run what it was asked after this object is gone, but then the HTTP
@@ -122,12 +138,14 @@ void AdminCalls::AskEngine(ApiResult<AdminWork> work, int status, Sender send) {
         });
   admin_->engine().AskLater([this, server = server_, work = std::move(work.value()), status,
                              send = std::move(send)](StepLoop& loop) {
-    server->Post([this, answer = work(loop), status, send]() mutable {
-      helper_->Post([server = server_, answer = std::move(answer), status, send] {
-        server->Post([send, response = ResponseOf(answer(), status)]() mutable {
-          send(std::move(response));
-        });
-      });
+    server->Post([this, answer = RunGuarded(work, loop), status, send]() mutable {
+      helper_->Post(
+          [server = server_, answer = std::move(answer), status, send] {
+            server->Post([send, response = ResponseOf(answer(), status)]() mutable {
+              send(std::move(response));
+            });
+          },
+          FailureOf(send));
     });
   });
 }
@@ -143,12 +161,17 @@ void AdminCalls::StartScrape(HttpReply reply) {
     numbers->stats = loop.stats();
     numbers->report = ReadKvReport(*engine, loop, numbers->stats);
     server->Post([this, numbers, reply] {
-      helper_->Post([metrics = metrics_, server = server_, numbers, reply] {
-        HttpResponse response = {.content_type = kMetricsContentType,
-                                 .body = metrics->Text(numbers->stats, numbers->report)};
-        server->Post(
-            [reply, response = std::move(response)]() mutable { reply.Send(std::move(response)); });
-      });
+      const Sender send = [reply](HttpResponse response) mutable {
+        reply.Send(std::move(response));
+      };
+      helper_->Post(
+          [metrics = metrics_, server = server_, numbers, send] {
+            HttpResponse response = {.content_type = kMetricsContentType,
+                                     .body = metrics->Text(numbers->stats, numbers->report)};
+            server->Post(
+                [send, response = std::move(response)]() mutable { send(std::move(response)); });
+          },
+          FailureOf(send));
     });
   });
 }
@@ -185,22 +208,29 @@ void AdminCalls::StartPrefix(std::string body, Client client, TenantSlot slot, H
                       live->is_gone = true;
                       if (live->pending.has_value()) live->pending->answer->Abort();
                     });
-  helper_->Post([this, call, body = std::move(body)] {
-    auto started = std::make_shared<ApiResult<PendingPrefix>>(
-        admin_->prefixes().Start(call->client, body, [server = server_] { server->Ring(); }));
-    server_->Post([this, call, started] {
-      if (started->ok()) {
-        call->pending = std::move(started->value());
-        call->slot.Charge(call->pending->tokens.size());
-        if (call->is_gone) call->pending->answer->Abort();
-      } else {
-        call->is_gone = true;
-        call->reply.Send(ErrorResponse(started->error()));
-      }
-      if (call->is_gone) call->slot.Reset();  // here: the helper may hold the call longer
-      OnRing();
-    });
-  });
+  const Sender fail = [call](HttpResponse response) {
+    call->is_gone = true;
+    call->reply.Send(std::move(response));
+    call->slot.Reset();
+  };
+  helper_->Post(
+      [this, call, body = std::move(body)] {
+        auto started = std::make_shared<ApiResult<PendingPrefix>>(
+            admin_->prefixes().Start(call->client, body, [server = server_] { server->Ring(); }));
+        server_->Post([this, call, started] {
+          if (started->ok()) {
+            call->pending = std::move(started->value());
+            call->slot.Charge(call->pending->tokens.size());
+            if (call->is_gone) call->pending->answer->Abort();
+          } else {
+            call->is_gone = true;
+            call->reply.Send(ErrorResponse(started->error()));
+          }
+          if (call->is_gone) call->slot.Reset();  // here: the helper may hold the call longer
+          OnRing();
+        });
+      },
+      FailureOf(fail));
 }
 
 void AdminCalls::FinishPrefix(const std::shared_ptr<PrefixCall>& call) {

@@ -57,6 +57,8 @@ class AdminCalls {
 
   // The work on the engine's thread, its JSON on the helper's, then `send` on this one.
   void AskEngine(ApiResult<AdminWork> work, int status, Sender send);
+  // Of a job of the helper thread: 500.
+  std::function<void()> FailureOf(Sender send);
   void StartPrefix(std::string body, Client client, TenantSlot slot, HttpReply reply);
   static void End(PrefixCall& call, const ApiError& error);
   void FinishPrefix(const std::shared_ptr<PrefixCall>& call);

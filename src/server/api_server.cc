@@ -38,7 +38,8 @@ StatusOr<std::unique_ptr<ApiServer>> ApiServer::Create(ServeOptions options) {
   QUIRE_ASSIGN_OR_RETURN(Access access, Access::Create(options.access, options.http));
   auto server = std::unique_ptr<ApiServer>(new ApiServer(std::move(options), std::move(access)));
   QUIRE_ASSIGN_OR_RETURN(server->http_, HttpServer::Create(server->options_.http, server.get()));
-  server->helper_ = std::make_unique<HelperThread>();
+  server->helper_ = std::make_unique<HelperThread>(
+      [s = server.get()](std::string_view what) { s->OnTrouble(what); });
   server->http_->Run();
   return server;
 }
@@ -221,13 +222,17 @@ void ApiServer::OnRequest(HttpRequest request, HttpReply reply) {
     return loaded_->admin_calls->Start(match, std::move(request), visit.client.value(), {},
                                        std::move(reply));
   auto shared = std::make_shared<HttpRequest>(std::move(request));
-  helper_->Post([this, shared, match, reply] {
-    ApiResult<std::string> answer = AnswerOfModel(match, shared->body, loaded_->card->served());
-    HttpResponse response = answer.ok() ? HttpResponse{.body = std::move(answer.value())}
-                                        : ErrorResponse(answer.error());
+  const auto send = [this, reply](HttpResponse response) {
     http_->Post(
         [reply, response = std::move(response)]() mutable { reply.Send(std::move(response)); });
-  });
+  };
+  helper_->Post(
+      [this, shared, match, send] {
+        ApiResult<std::string> answer = AnswerOfModel(match, shared->body, loaded_->card->served());
+        send(answer.ok() ? HttpResponse{.body = std::move(answer.value())}
+                         : ErrorResponse(answer.error()));
+      },
+      [send] { send(ErrorResponse(InternalError())); });
 }
 
 void ApiServer::StartWork(Visit& visit, HttpRequest request, HttpReply reply) {

@@ -110,26 +110,7 @@ uint64_t TokensToWrite(const AnswerWriter& writer) {
   return tokens * (1 + top);
 }
 
-ApiError TimedOut(const char* code, std::chrono::milliseconds limit, const char* flag) {
-  return {.status = 503,
-          .type = "server_error",
-          .code = code,
-          .message = "The request took longer than the " + std::to_string(limit.count()) +
-                     " ms that " + flag + " allows.",
-          .retry_after_s = 1};
-}
-
 }  // namespace
-
-std::optional<ApiError> Overdue(const CallTimes& times, std::chrono::steady_clock::time_point start,
-                                bool is_queued) {
-  const auto spent = std::chrono::steady_clock::now() - start;
-  if (times.request_timeout.count() > 0 && spent > times.request_timeout)
-    return TimedOut("request_timeout", times.request_timeout, "--request-timeout");
-  if (is_queued && times.queue_timeout.count() > 0 && spent > times.queue_timeout)
-    return TimedOut("queue_timeout", times.queue_timeout, "--queue-timeout");
-  return std::nullopt;
-}
 
 HttpResponse ErrorResponse(const ApiError& error) {
   HttpResponse response = {.status = error.status, .body = ToJson(error), .error_code = error.code};
@@ -167,10 +148,21 @@ void LiveCalls::Start(const Route& route, HttpRequest request, Client client, Te
         if (const CallPtr live = weak.lock()) OnGone(*live);
       });
   auto body = std::make_shared<std::string>(std::move(request.body));
-  helper_->Post([this, call, body] {
-    auto submitted = std::make_shared<ApiResult<Submitted>>(Submit(*call, *body));
-    server_->Post([this, call, submitted] { Begin(call, std::move(*submitted)); });
-  });
+  helper_->Post(
+      [this, call, body] {
+        auto submitted = std::make_shared<ApiResult<Submitted>>(Submit(*call, *body));
+        server_->Post([this, call, submitted] { Begin(call, std::move(*submitted)); });
+      },
+      FailureOf(call));
+}
+
+std::function<void()> LiveCalls::FailureOf(const CallPtr& call) {
+  return [this, call] {
+    server_->Post([this, call] {
+      if (!call->has_ended) SendError(*call, InternalError());
+      RemoveEnded();
+    });
+  };
 }
 
 ApiResult<LiveCalls::Submitted> LiveCalls::Submit(const LiveCall& call,
@@ -185,18 +177,31 @@ ApiResult<LiveCalls::Submitted> LiveCalls::Submit(const LiveCall& call,
     return PermissionDenied("A priority below 0 needs a key with the right 'priority'.");
   if (const auto error = CheckMinTokens(submitted.call, *engine_)) return *error;
   submitted.time = LiveCall::Clock::now();
-  for (Request& request : ToRequests(submitted.call, call.client.tenant)) {
-    request.label = call.id;
-    request.on_news = [news = call.news] { news->Raise(); };
-    StatusOr<std::shared_ptr<Answer>> answer = engine_->Submit(std::move(request));
-    if (!answer.ok()) {
-      for (const auto& other : submitted.answers) other->Abort();
-      return FromStatus(answer.status());
-    }
-    submitted.answers.push_back(std::move(answer).value());
-  }
+  const Status status = SubmitAll(call, &submitted);
+  if (!status.ok()) return FromStatus(status);
   if (options_.on_prompt) TellPrompts(call.id, submitted.call);
   return submitted;
+}
+
+Status LiveCalls::SubmitAll(const LiveCall& call, Submitted* submitted) const {
+  // Those that the engine has already end with one that it does not take, or an exception.
+  struct Guard {
+    ~Guard() {
+      if (is_on)
+        for (const auto& answer : *answers) answer->Abort();
+    }
+    std::vector<std::shared_ptr<Answer>>* answers;
+    bool is_on = true;
+  } guard{&submitted->answers};
+  submitted->answers.reserve(submitted->call.prompts.size());
+  for (Request& request : ToRequests(submitted->call, call.client.tenant)) {
+    request.label = call.id;
+    request.on_news = [news = call.news] { news->Raise(); };
+    QUIRE_ASSIGN_OR_RETURN(auto answer, engine_->Submit(std::move(request)));
+    submitted->answers.push_back(std::move(answer));
+  }
+  guard.is_on = false;
+  return OkStatus();
 }
 
 void LiveCalls::TellPrompts(const std::string& request_id, const GenerationCall& call) const {
@@ -251,13 +256,16 @@ void LiveCalls::WriteWhole(const CallPtr& call) {
   };
   if (TokensToWrite(*call->writer) <= kMostTokensHere)
     return send(*call, call->writer->WholeAnswer(call->notes));
-  helper_->Post([this, call, send] {
-    auto answer = std::make_shared<ApiResult<std::string>>(call->writer->WholeAnswer(call->notes));
-    server_->Post([this, call, send, answer] {
-      send(*call, std::move(*answer));
-      RemoveEnded();
-    });
-  });
+  helper_->Post(
+      [this, call, send] {
+        auto answer =
+            std::make_shared<ApiResult<std::string>>(call->writer->WholeAnswer(call->notes));
+        server_->Post([this, call, send, answer] {
+          send(*call, std::move(*answer));
+          RemoveEnded();
+        });
+      },
+      FailureOf(call));
 }
 
 void LiveCalls::AdvanceStream(LiveCall& call) {

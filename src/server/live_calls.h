@@ -16,22 +16,13 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "server/call_times.h"
 #include "server/helper_thread.h"
 #include "server/live_call.h"
 #include "server/prefix_admin.h"
 #include "server/routes.h"
 
 namespace quire {
-
-struct CallTimes {
-  std::chrono::milliseconds keep_alive{15'000};  // silence of a stream before a comment; 0: none
-  std::chrono::milliseconds queue_timeout{0};    // 0: none
-  std::chrono::milliseconds request_timeout{0};  // 0: none
-};
-
-// The error that ends what has taken longer than that by now.
-std::optional<ApiError> Overdue(const CallTimes& times, std::chrono::steady_clock::time_point start,
-                                bool is_queued);
 
 struct LiveCallOptions {
   CallTimes times = {};
@@ -67,7 +58,10 @@ class LiveCalls {
   };
 
   ApiResult<Submitted> Submit(const LiveCall& call, const std::string& body) const;   // helper
+  Status SubmitAll(const LiveCall& call, Submitted* submitted) const;                 // helper
   void TellPrompts(const std::string& request_id, const GenerationCall& call) const;  // helper
+  // Of a job of the helper thread for the call: 500.
+  std::function<void()> FailureOf(const CallPtr& call);
   void Begin(const CallPtr& call, ApiResult<Submitted> submitted);
   void Advance(const CallPtr& call);
   void AdvanceStream(LiveCall& call);
