@@ -355,6 +355,7 @@ void ApiServer::OnAnswered(const HttpRequest& request, const HttpOutcome& outcom
 
 void ApiServer::OnCallEnded(const CallSummary& summary) {
   loaded_->metrics->ObserveCall(summary);
+  log_.IgnoredFields(summary.request_id, summary.ignored_fields);
   loaded_->admin->NoteEnd(summary);
   RequestRecord record = {.id = summary.request_id,
                           .tenant = summary.tenant,

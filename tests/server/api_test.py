@@ -151,6 +151,7 @@ class Completions(WithStories):
         answer = self.server.complete(max_tokens=1, n_discard=-5)
         self.assertEqual(answer.status, 200)
         self.assertEqual(answer.fields["x-quire-ignored"], "n_discard")
+        self.assertTrue(until(lambda: "ignored: n_discard" in self.server.stderr()))
 
     def test_chat_without_a_template_is_refused(self):
         answer = self.server.post("/v1/chat/completions",
