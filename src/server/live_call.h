@@ -61,6 +61,7 @@ struct LiveCall {
   std::vector<uint32_t> to_retain = {};  // prompts that wait to be computed, then kept
   uint32_t num_retaining = 0;            // asks for that which the engine has
   bool is_writing = false;               // a whole answer
+  bool goes_on = false;                  // a turn of its stream is to come
   bool has_ended = false;
 };
 

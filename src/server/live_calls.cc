@@ -17,15 +17,11 @@ namespace {
 
 // Events are made as long as fewer bytes wait for the socket; the rest waits as tokens.
 constexpr size_t kMostUnsent = 16 << 10;
+// And at most so many at a time, so that others come between however much one has to be told.
+constexpr size_t kMostATurn = 64 << 10;
 // The text of longer whole answers is made on the helper thread.
 constexpr uint64_t kMostTokensHere = 2048;
 constexpr auto kStalledAfter = std::chrono::seconds(1);
-
-std::string JoinedNames(const std::vector<std::string>& names) {
-  std::string joined;
-  for (const std::string& name : names) joined += (joined.empty() ? "" : ", ") + name;
-  return joined;
-}
 
 // Field values that a client chose may not end the line.
 std::string AsFieldValue(std::string text) {
@@ -39,21 +35,15 @@ HttpFields AnswerFields(const LiveCall& call) {
       std::chrono::duration_cast<std::chrono::milliseconds>(LiveCall::Clock::now() - call.start);
   HttpFields fields = {{"openai-processing-ms", std::to_string(spent.count())}};
   const auto& ignored = call.writer->call().ignored_fields;
-  if (!ignored.empty()) fields.emplace_back("x-quire-ignored", AsFieldValue(JoinedNames(ignored)));
+  if (!ignored.empty())
+    fields.emplace_back("x-quire-ignored",
+                        AsFieldValue(fmt::format("{}", fmt::join(ignored, ", "))));
   return fields;
 }
 
 void AbortAll(const LiveCall& call) {
   if (call.writer == nullptr) return;
   for (const auto& answer : call.writer->answers()) answer->Abort();
-}
-
-// An answer that failed before it gave a token, if there is one.
-const Status* EarlyFailure(const LiveCall& call) {
-  for (const auto& answer : call.writer->answers())
-    if (answer->ended(0) && answer->tokens(0).empty() && !answer->status(0).ok())
-      return &answer->status(0);
-  return nullptr;
 }
 
 bool IsQueued(const LiveCall& call) {
@@ -241,8 +231,8 @@ void LiveCalls::Advance(const CallPtr& call) {
   // The end of the answer tells until when they are kept.
   call->notes.holds_end = !call->to_retain.empty() || call->num_retaining > 0;
   if (!call->reply.has_started())
-    if (const Status* failure = EarlyFailure(*call)) return SendError(*call, FromStatus(*failure));
-  if (writer.call().stream) return AdvanceStream(*call);
+    if (const auto error = writer.error()) return SendError(*call, *error);
+  if (writer.call().stream) return AdvanceStream(call);
   if (all_ended && !call->notes.holds_end) WriteWhole(call);
 }
 
@@ -268,11 +258,15 @@ void LiveCalls::WriteWhole(const CallPtr& call) {
       FailureOf(call));
 }
 
-void LiveCalls::AdvanceStream(LiveCall& call) {
+void LiveCalls::AdvanceStream(const CallPtr& live) {
+  LiveCall& call = *live;
   AnswerWriter& writer = *call.writer;
+  size_t num_bytes = 0;
   while (!call.has_ended && call.reply.unsent_bytes() < kMostUnsent) {
+    if (num_bytes >= kMostATurn) return AdvanceLater(live);
     std::string event = writer.NextEvent(call.notes);
     if (event.empty()) return;
+    num_bytes += event.size();
     const bool is_last = writer.is_finished();
     call.last_sent = LiveCall::Clock::now();
     if (!call.reply.has_started())
@@ -283,6 +277,15 @@ void LiveCalls::AdvanceStream(LiveCall& call) {
     call.reply.Finish(std::move(event));
     End(call, 200, "");
   }
+}
+
+void LiveCalls::AdvanceLater(const CallPtr& call) {
+  if (std::exchange(call->goes_on, true)) return;
+  server_->Post([this, call] {
+    call->goes_on = false;
+    Advance(call);
+    RemoveEnded();
+  });
 }
 
 void LiveCalls::RetainPrompts(const CallPtr& call) {

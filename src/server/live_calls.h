@@ -64,7 +64,9 @@ class LiveCalls {
   std::function<void()> FailureOf(const CallPtr& call);
   void Begin(const CallPtr& call, ApiResult<Submitted> submitted);
   void Advance(const CallPtr& call);
-  void AdvanceStream(LiveCall& call);
+  void AdvanceStream(const CallPtr& call);
+  // After what else the HTTP thread has to do.
+  void AdvanceLater(const CallPtr& call);
   void WriteWhole(const CallPtr& call);
   // Has those prompts kept that are computed by now, if the call wants that.
   void RetainPrompts(const CallPtr& call);
