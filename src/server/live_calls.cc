@@ -52,8 +52,7 @@ bool IsQueued(const LiveCall& call) {
   });
 }
 
-// Keeps what the call asks for of these prompts; until when, in seconds since 1970, if anything is
-// kept.
+// Keeps what the call asks for of these prompts; until when, in Unix time, if anything is kept.
 std::optional<int64_t> PinMarks(const LiveCall& call, std::span<const uint32_t> prompts,
                                 uint64_t most_bytes, StepLoop& loop) {
   const GenerationCall& asked = call.writer->call();
@@ -90,7 +89,7 @@ std::optional<ApiError> CheckMinTokens(const GenerationCall& call, const Engine&
   return std::nullopt;
 }
 
-// Of a whole answer, each log-probability counted as one.
+// Of a whole answer; a log-probability is one too.
 uint64_t TokensToWrite(const AnswerWriter& writer) {
   const GenerationCall& call = writer.call();
   uint64_t tokens = writer.num_generated();
