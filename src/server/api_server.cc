@@ -200,7 +200,8 @@ std::optional<ApiError> ApiServer::RefuseRoute(const Route& route, const HttpReq
 }
 
 void ApiServer::OnRequest(HttpRequest request, HttpReply reply) {
-  Visit& visit = *static_cast<Visit*>(request.note.get());  // OnHead let it pass
+  const auto note = request.note;  // OnHead let it pass
+  Visit& visit = *static_cast<Visit*>(note.get());
   const RouteMatch match = visit.match.value();
   const Route& route = *match.route;
   if (const auto error = RefuseRoute(route, request)) return reply.Send(ErrorResponse(*error));
