@@ -30,8 +30,10 @@ TEST(Routes, EveryGetTakesHead) {
       rest.remove_prefix(segments.back().size());
     }
     const auto found = FindRoute(Request("HEAD", segments));
-    if (found.ok()) EXPECT_STREQ(found.value().route->method, "GET") << route.pattern;
-    if (route.method == std::string_view("GET")) EXPECT_TRUE(found.ok()) << route.pattern;
+    // The path of another method may fit a GET route too.
+    EXPECT_EQ(found.ok() ? found.value().route->method : std::string("GET"), "GET");
+    const bool takes_get = route.method == std::string_view("GET");
+    EXPECT_TRUE(found.ok() || !takes_get) << route.pattern;
   }
 }
 
