@@ -114,7 +114,7 @@ EngineOptions ReadEngineOptions(const EngineFlags& flags, std::vector<Status>* p
   options.max_seqs = flags.max_seqs;
   options.sink_pages = flags.sink_pages;
   options.recent_pages = flags.recent_pages;
-  const auto take = [problems](auto* to, auto value, std::string_view flag = {}) {
+  const auto take = [problems](auto* to, auto value, const std::string& flag = {}) {
     if (value.ok())
       *to = std::move(value).value();
     else
