@@ -70,7 +70,8 @@ std::span<const Route> AllRoutes() { return kRoutes; }
 
 ApiResult<RouteMatch> FindRoute(const HttpRequest& request) {
   std::string allow;
-  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  const std::string_view method =
+      request.method == "HEAD" ? std::string_view("GET") : std::string_view(request.method);
   for (const Route& route : kRoutes) {
     std::optional<std::string> argument = Match(route.pattern, request.segments);
     if (!argument.has_value()) continue;

@@ -118,7 +118,7 @@ class Completions(WithStories):
         for values in ({"max_tokens": 1000}, {"max_tokens": 600}):
             self.check_refused(self.server.complete(min_tokens=509, **values), "min_tokens")
         self.assertEqual(self.server.complete(min_tokens=508, max_tokens=600).status, 200)
-        self.check_refused(self.server.complete([ONCE, [403] * 300], min_tokens=300,
+        self.check_refused(self.server.complete([[403], [403] * 300], min_tokens=300,
                                                 max_tokens=400), "min_tokens")
 
     def test_api_20_scoring_by_echo(self):
