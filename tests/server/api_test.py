@@ -389,14 +389,14 @@ class Lifetime(unittest.TestCase):
             events = watcher.getresponse()
             answers = []
             asker = threading.Thread(target=lambda: answers.append(server.post(
-                "/quire/v1/prefixes", {"token_ids": list(range(1000, 1512))})))
+                "/quire/v1/prefixes", {"token_ids": list(range(1000, 4072))})))
             asker.start()
             self.assertTrue(until(lambda: server.get("/load").json["server_load"] == 1, 10))
             server.process.send_signal(signal.SIGTERM)
             events.read()  # to its end
             asker.join(30)
             self.assertEqual(answers[0].status, 201, answers[0].text)
-            self.assertEqual(answers[0].json["tokens"], 512)
+            self.assertEqual(answers[0].json["tokens"], 3072)
             self.assertEqual(server.process.wait(10), 0)
             watcher.close()
 
