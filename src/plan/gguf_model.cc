@@ -67,7 +67,7 @@ void SetFromEngine(const ModelShape& shape, KvModel& model) {
 class FamilyReader {
  public:
   FamilyReader(const GgufHeader& header, const GgufFamily& family, KvModel& model)
-      : header_(header), family_(family), keys_(header, family.name), model_(model) {}
+      : family_(family), keys_(header, family.name), model_(model) {}
 
   Status Read() {
     QUIRE_RETURN_IF_ERROR(ReadLengths());
@@ -186,7 +186,6 @@ class FamilyReader {
     return OkStatus();
   }
 
-  const GgufHeader& header_;
   const GgufFamily& family_;
   const ArchitectureKeys keys_;
   KvModel& model_;
