@@ -29,9 +29,10 @@ LAYERS = {
     "schedule": "base cache",
     "text": "base",
     "model": "base codec attention linear text",
+    "plan": "base codec cache schedule model",
     "engine": "base codec attention linear cache schedule text model",
-    "server": "base codec cache text model engine",
-    "cli": "base codec attention linear cache schedule text model engine server",
+    "server": "base codec cache text model plan engine",
+    "cli": "base codec attention linear cache schedule text model plan engine server",
 }
 LAYERS = {layer: set(below.split()) for layer, below in LAYERS.items()}
 

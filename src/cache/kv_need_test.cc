@@ -112,6 +112,42 @@ TEST(KvNeed, LeastBytesAreEnoughAndAUnitLessIsNot) {
     }
 }
 
+// PLN-11: what a second sequence holds beside the first, which stays at the end of the prefix.
+TEST(KvNeed, OwnBytesAreWhatASequenceAddsToASharedPrefix) {
+  for (const Case& c : Cases())
+    for (const uint32_t shared : {kPageSize, 3 * kPageSize, 6 * kPageSize}) {
+      TestCache cache(c.groups, 256, EvictionPolicyKind::kLru, kPageSize);
+      const KvShape& shape = cache.cache->shape();
+      const Tokens text = Text(kMaxLength);
+      const SequencePages first = cache.Started(First(text, shared));
+      ASSERT_EQ(cache.cache->pool().held_bytes(), HeldBytes(shape, shared)) << c.name;
+      SequencePages second = cache.Start(text);
+      ASSERT_EQ(second.length(), shared) << c.name;
+      while (second.length() < kMaxLength) {
+        const uint32_t end = second.length() + 1;
+        cache.Compute(second, text, end);
+        ASSERT_EQ(cache.cache->pool().held_bytes(),
+                  HeldBytes(shape, shared) + HeldBytes(shape, end, shared))
+            << c.name << ", " << end << " tokens, " << shared << " shared";
+      }
+    }
+}
+
+TEST(KvNeed, TheLargestStepIsTheLargestOfAllSteps) {
+  for (const Case& c : Cases()) {
+    const KvShape shape = {.page_size = kPageSize, .groups = c.groups};
+    for (const uint32_t shared : {0u, kPageSize, 3 * kPageSize}) {
+      size_t most = 0;
+      for (uint32_t length = shared; length <= kMaxLength; ++length) {
+        most = std::max(most, HeldBytes(shape, length, shared));
+        ASSERT_EQ(LeastBytes(shape, length, shared), most) << c.name << ", " << length;
+        most =
+            std::max(most, HeldBytes(shape, length, shared) + StepBytes(shape, length, length + 1));
+      }
+    }
+  }
+}
+
 TEST(KvNeed, NoTokensNeedNothing) {
   for (const Case& c : Cases()) {
     const KvShape shape = {.page_size = kPageSize, .groups = c.groups};

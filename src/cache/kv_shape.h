@@ -11,7 +11,7 @@
 //           a sealed form
 //   sealed  every full page but the sinks
 //
-// Not here: codecs and layouts (codec/), which layers are in a group (model/).
+// Not here: what a form's bytes hold (codec/), which layers are in a group (model/).
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "cache/page_pool.h"
+#include "codec/kv_forms.h"
 
 namespace quire {
 
@@ -41,6 +42,16 @@ struct KvGroupShape {
     return !Seals(page) || page + recent_pages >= at;
   }
 };
+
+// Of a group whose layers see `window` keys (0: all) and whose pages have these forms.
+inline KvGroupShape GroupShapeOf(uint32_t window, const KvForms& forms) {
+  KvGroupShape group = {.window = window, .open_page_bytes = forms.open.layout.page_bytes()};
+  if (!forms.has_sealed()) return group;
+  group.sealed_page_bytes = forms.sealed.layout.page_bytes();
+  group.sink_pages = forms.rule.sink_pages;
+  group.recent_pages = forms.rule.recent_pages;
+  return group;
+}
 
 struct KvShape {
   uint32_t page_size = 64;  // tokens

@@ -18,6 +18,7 @@ CommandBody AddServeCommand(CLI::App& app);
 CommandBody AddInspectCommand(CLI::App& app);
 CommandBody AddBenchCommand(CLI::App& app);
 CommandBody AddTokenizeCommand(CLI::App& app);
+CommandBody AddPlanCommand(CLI::App& app);
 CommandBody AddVerifyCommand(CLI::App& app);
 CommandBody AddConfigCommand(CLI::App& app);
 CommandBody AddCacheCommand(CLI::App& app);

@@ -7,8 +7,8 @@
 
 #include "base/errors.h"
 #include "base/instruction_set.h"
+#include "base/units.h"
 #include "cli/progress_bar.h"
-#include "cli/units.h"
 
 namespace quire {
 namespace {

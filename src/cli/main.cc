@@ -100,8 +100,9 @@ int Main(int argc, char** argv) {
     CommandBody body;
   };
   std::vector<Command> commands;
-  for (const auto add : {AddRunCommand, AddServeCommand, AddInspectCommand, AddBenchCommand,
-                         AddTokenizeCommand, AddVerifyCommand, AddConfigCommand, AddCacheCommand}) {
+  for (const auto add :
+       {AddRunCommand, AddServeCommand, AddInspectCommand, AddPlanCommand, AddBenchCommand,
+        AddTokenizeCommand, AddVerifyCommand, AddConfigCommand, AddCacheCommand}) {
     CommandBody body = add(app);
     commands.push_back({app.get_subcommands({}).back(), std::move(body)});
   }

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/errors.h"
+#include "base/units.h"
 #include "cli/option_sources.h"
-#include "cli/units.h"
 
 namespace quire {
 namespace {

@@ -2,39 +2,12 @@
 
 #include "base/check.h"
 #include "base/errors.h"
-#include "codec/code_units.h"
+#include "codec/kv_format.h"
 
 namespace quire {
 namespace {
 
-constexpr uint64_t kPartAlignment = 64;
 constexpr uint64_t kMaxPageBytes = uint64_t{1} << 31;
-
-uint64_t Aligned(uint64_t bytes) {
-  return (bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
-}
-
-// Both parts in whole 64 bytes.
-struct SideBytes {
-  uint64_t params;
-  uint64_t codes;
-};
-
-constexpr uint64_t kScaleAndOffset = 4;  // bytes of two halves
-
-SideBytes BytesOfK(const KvGeometry& geometry, KvCodec codec) {
-  const uint64_t tokens = geometry.page_size, channels = geometry.head_dim_k;
-  if (!IsPageWise(codec)) return {0, Aligned(tokens * channels * KvElementBytes(codec))};
-  return {Aligned(channels * kScaleAndOffset),
-          Aligned(tokens * UnitsOf(geometry.head_dim_k) * kCodeUnitBytes)};
-}
-
-SideBytes BytesOfV(const KvGeometry& geometry, KvCodec codec) {
-  const uint64_t tokens = geometry.page_size, channels = geometry.head_dim_v;
-  if (!IsPageWise(codec)) return {0, Aligned(tokens * channels * KvElementBytes(codec))};
-  return {Aligned(tokens * ChannelGroupsOf(geometry.head_dim_v) * kScaleAndOffset),
-          Aligned(channels * UnitsOf(geometry.page_size) * kCodeUnitBytes)};
-}
 
 }  // namespace
 
@@ -74,8 +47,9 @@ StatusOr<KvLayout> MakeKvLayout(const KvGeometry& geometry, KvCodec k, KvCodec v
     return InvalidArgument("KV geometry: {} layers, {} KV heads, head_dim {} and {}: need all > 0",
                            geometry.num_layers, geometry.num_kv_heads, geometry.head_dim_k,
                            geometry.head_dim_v);
-  const SideBytes k_side = BytesOfK(geometry, k), v_side = BytesOfV(geometry, v);
-  const uint64_t k_bytes = k_side.params + k_side.codes, v_bytes = v_side.params + v_side.codes;
+  const KvSideBytes k_side = KSideBytes(KvFormatOf(k), geometry.page_size, geometry.head_dim_k);
+  const KvSideBytes v_side = VSideBytes(KvFormatOf(v), geometry.page_size, geometry.head_dim_v);
+  const uint64_t k_bytes = k_side.total(), v_bytes = v_side.total();
   if (k_bytes > kMaxPageBytes || v_bytes > kMaxPageBytes ||
       (k_bytes + v_bytes) > kMaxPageBytes / geometry.num_layers / geometry.num_kv_heads)
     return InvalidArgument("a page of {} tokens would be larger than 2 GiB: lower --page-size",

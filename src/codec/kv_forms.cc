@@ -1,6 +1,7 @@
 #include "codec/kv_forms.h"
 
 #include "base/errors.h"
+#include "codec/kv_format.h"
 
 namespace quire {
 
@@ -16,7 +17,8 @@ StatusOr<KvForms> MakeKvForms(const KvGeometry& geometry, const KvFormOptions& o
   if (!IsPageWise(k) && !IsPageWise(v)) return forms;
   forms.sealed = {.layout = {}, .k_codec = k, .v_codec = v};
   QUIRE_ASSIGN_OR_RETURN(forms.sealed.layout, MakeKvLayout(geometry, k, v));
-  forms.rule.sink_pages = window > 0 ? 0 : options.sink_pages.value_or(1);
+  forms.rule.sink_pages =
+      window > 0 ? 0 : options.sink_pages.value_or(DefaultSinkPages(KvFormatOf(k), KvFormatOf(v)));
   forms.rule.recent_pages = options.recent_pages;
   return forms;
 }

@@ -10,6 +10,7 @@
 #include "base/errors.h"
 #include "base/machine.h"
 #include "base/memory.h"
+#include "cache/default_budget.h"
 #include "codec/kv_forms.h"
 #include "model/forward.h"
 #include "model/gguf_file.h"
@@ -28,14 +29,6 @@ constexpr uint32_t kReservedTokens = 1 << 17;
 // Changes with every rule that changes a bit: splits, polynomials, orders of sums.
 constexpr int kArithmeticVersion = 1;
 
-// Half of what is free beside the weights: the pages are committed only as they are used.
-uint64_t DefaultKvMemory(uint64_t unread_weight_bytes) {
-  constexpr uint64_t kLeast = uint64_t{256} << 20;
-  const uint64_t available = AvailableMemoryBytes();
-  return std::max(available > unread_weight_bytes ? (available - unread_weight_bytes) / 2 : 0,
-                  kLeast);
-}
-
 // Resolves the options that depend on the model, and the forms of each layer group's pages.
 StatusOr<std::vector<KvForms>> PlanMemory(const ModelShape& shape, uint64_t unread_weight_bytes,
                                           EngineOptions& options, KvShape* kv_shape) {
@@ -44,7 +37,8 @@ StatusOr<std::vector<KvForms>> PlanMemory(const ModelShape& shape, uint64_t unre
   if (options.context_len > trained)
     spdlog::warn("a context of {} tokens is more than the {} that the model was trained for",
                  options.context_len, trained);
-  if (options.kv_memory_bytes == 0) options.kv_memory_bytes = DefaultKvMemory(unread_weight_bytes);
+  if (options.kv_memory_bytes == 0)
+    options.kv_memory_bytes = DefaultKvBudget(AvailableMemoryBytes(), unread_weight_bytes);
   const LayerGroups groups(shape);
   QUIRE_ASSIGN_OR_RETURN(std::vector<KvForms> forms,
                          MakeGroupForms(shape, groups, options.page_size,
@@ -54,12 +48,7 @@ StatusOr<std::vector<KvForms>> PlanMemory(const ModelShape& shape, uint64_t unre
                                          .recent_pages = options.recent_pages}));
   kv_shape->page_size = options.page_size;
   for (size_t g = 0; g < forms.size(); ++g)
-    kv_shape->groups.push_back(
-        {.window = groups[g].window,
-         .open_page_bytes = forms[g].open.layout.page_bytes(),
-         .sealed_page_bytes = forms[g].has_sealed() ? forms[g].sealed.layout.page_bytes() : 0,
-         .sink_pages = forms[g].has_sealed() ? forms[g].rule.sink_pages : 0,
-         .recent_pages = forms[g].has_sealed() ? forms[g].rule.recent_pages : 0});
+    kv_shape->groups.push_back(GroupShapeOf(groups[g].window, forms[g]));
   return forms;
 }
 

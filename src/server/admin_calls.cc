@@ -81,9 +81,14 @@ struct AdminCalls::Watcher {
   bool is_gone = false;
 };
 
-AdminCalls::AdminCalls(Admin* admin, const Metrics* metrics, HttpServer* server,
-                       HelperThread* helper, const CallTimes& times)
-    : admin_(admin), metrics_(metrics), server_(server), helper_(helper), times_(times) {}
+AdminCalls::AdminCalls(Admin* admin, const Metrics* metrics, const PlanAnswers* plans,
+                       HttpServer* server, HelperThread* helper, const CallTimes& times)
+    : admin_(admin),
+      metrics_(metrics),
+      plans_(plans),
+      server_(server),
+      helper_(helper),
+      times_(times) {}
 
 bool AdminCalls::Takes(RouteId id) {
   switch (id) {
@@ -99,6 +104,7 @@ bool AdminCalls::Takes(RouteId id) {
     case RouteId::kResetPrefixCache:
     case RouteId::kEvents:
     case RouteId::kMetrics:
+    case RouteId::kPlan:
       return true;
     default:
       return false;
@@ -110,6 +116,8 @@ void AdminCalls::Start(const RouteMatch& match, HttpRequest request, Client clie
   if (match.route->id == RouteId::kEvents)
     return StartWatch(request, std::move(client), std::move(reply));
   if (match.route->id == RouteId::kMetrics) return StartScrape(std::move(reply));
+  if (match.route->id == RouteId::kPlan)
+    return StartPlan(std::move(request.body), std::move(reply));
   if (match.route->id == RouteId::kAddPrefix)
     return StartPrefix(std::move(request.body), std::move(client), std::move(slot),
                        std::move(reply));
@@ -120,6 +128,19 @@ void AdminCalls::Start(const RouteMatch& match, HttpRequest request, Client clie
   helper_->Post([this, shared, match, client = std::move(client),
                  send] { AskEngine(WorkOf(*admin_, match, *shared, client), 200, send); },
                 FailureOf(send));
+}
+
+void AdminCalls::StartPlan(std::string body, HttpReply reply) {
+  const Sender send = [reply = std::move(reply)](HttpResponse response) mutable {
+    reply.Send(std::move(response));
+  };
+  helper_->Post(
+      [plans = plans_, server = server_, body = std::move(body), send] {
+        server->Post([send, response = ResponseOf(plans->Answer(body), 200)]() mutable {
+          send(std::move(response));
+        });
+      },
+      FailureOf(send));
 }
 
 std::function<void()> AdminCalls::FailureOf(Sender send) {

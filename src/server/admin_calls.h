@@ -18,6 +18,7 @@
 #include "server/helper_thread.h"
 #include "server/http/http_server.h"
 #include "server/live_calls.h"
+#include "server/plan_answers.h"
 #include "server/routes.h"
 #include "server/tenant_limits.h"
 
@@ -28,8 +29,8 @@ class AdminCalls {
   static constexpr size_t kMostWatchers = 64;
 
   // All must outlive it.
-  AdminCalls(Admin* admin, const Metrics* metrics, HttpServer* server, HelperThread* helper,
-             const CallTimes& times);
+  AdminCalls(Admin* admin, const Metrics* metrics, const PlanAnswers* plans, HttpServer* server,
+             HelperThread* helper, const CallTimes& times);
 
   static bool Takes(RouteId id);
   // Requires: Takes(). `slot`: of the tenant, for a prefix that is computed.
@@ -59,6 +60,7 @@ class AdminCalls {
   void AskEngine(ApiResult<AdminWork> work, int status, Sender send);
   // Of a job of the helper thread: 500.
   std::function<void()> FailureOf(Sender send);
+  void StartPlan(std::string body, HttpReply reply);
   void StartPrefix(std::string body, Client client, TenantSlot slot, HttpReply reply);
   static void End(PrefixCall& call, const ApiError& error);
   void FinishPrefix(const std::shared_ptr<PrefixCall>& call);
@@ -71,6 +73,7 @@ class AdminCalls {
 
   Admin* const admin_;
   const Metrics* const metrics_;
+  const PlanAnswers* const plans_;
   HttpServer* const server_;
   HelperThread* const helper_;
   const CallTimes times_;

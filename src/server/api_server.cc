@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "plan/read_kv_model.h"
 #include "server/banner.h"
 #include "server/model_answers.h"
 
@@ -80,8 +81,13 @@ Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) 
     };
   loaded->admin =
       std::make_unique<Admin>(loaded->engine.get(), &loaded->card->served(), loaded->metrics.get());
-  loaded->admin_calls = std::make_unique<AdminCalls>(
-      loaded->admin.get(), loaded->metrics.get(), http_.get(), helper_.get(), call_options.times);
+  auto planned = ReadKvModel(options_.model_path);
+  loaded->plans = std::make_unique<PlanAnswers>(
+      planned.ok() ? std::optional<KvModel>(std::move(planned).value()) : std::nullopt,
+      loaded->engine->options(), loaded->engine->kv_budget_bytes());
+  loaded->admin_calls =
+      std::make_unique<AdminCalls>(loaded->admin.get(), loaded->metrics.get(), loaded->plans.get(),
+                                   http_.get(), helper_.get(), call_options.times);
   loaded->calls = std::make_unique<LiveCalls>(
       call_options, &loaded->card->served(), loaded->engine.get(), http_.get(), helper_.get(),
       &loaded->admin->prefixes(), [this](const CallSummary& summary) { OnCallEnded(summary); });

@@ -75,6 +75,7 @@ class ApiServer final : public HttpHandler {
     std::unique_ptr<ModelCard> card;
     std::unique_ptr<Metrics> metrics;
     std::unique_ptr<Admin> admin;
+    std::unique_ptr<PlanAnswers> plans;
     std::unique_ptr<AdminCalls> admin_calls;
     std::unique_ptr<LiveCalls> calls;
   };

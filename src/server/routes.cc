@@ -39,6 +39,7 @@ constexpr Route kRoutes[] = {
     {RouteId::kRequests, "GET", "/quire/v1/requests", false, true, false},
     {RouteId::kAbortRequest, "DELETE", "/quire/v1/requests/{}", false, true, false},
     {RouteId::kEvents, "GET", "/quire/v1/events", false, true, false},
+    {RouteId::kPlan, "POST", "/quire/v1/plan", true, true, false},
 };
 
 // What "{}" stands for, if the path fits the pattern.

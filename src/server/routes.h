@@ -45,6 +45,7 @@ enum class RouteId {
   kRequests,
   kAbortRequest,
   kEvents,
+  kPlan,
 };
 
 struct Route {

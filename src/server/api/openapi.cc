@@ -58,6 +58,7 @@ constexpr Operation kOperations[] = {
     {"get", "/quire/v1/requests", "Requests that run or wait", "", "Object", ""},
     {"delete", "/quire/v1/requests/{id}", "End a request", "", "Object", ""},
     {"get", "/quire/v1/events", "Server-sent events of cache and requests", "", "events", ""},
+    {"post", "/quire/v1/plan", "What fits into a machine's memory", "PlanCall", "Plan", ""},
 };
 
 Json Ref(const std::string& name) { return {{"$ref", "#/components/schemas/" + name}}; }

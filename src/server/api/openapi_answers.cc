@@ -261,6 +261,46 @@ constexpr char kSchemas[] = R"json({
   "PrefixCall": {
     "allOf": [{"$ref": "#/components/schemas/PromptCall"},
               {"$ref": "#/components/schemas/KeepCall"}]
+  },
+  "PlanCall": {
+    "type": "object",
+    "properties": {
+      "shape": {"type": ["string", "null"], "maxLength": 512},
+      "config": {"type": ["object", "null"]},
+      "users": {"type": ["integer", "null"], "minimum": 1, "maximum": 1000000},
+      "ctx": {"type": ["integer", "null"], "minimum": 1, "maximum": 134217728},
+      "shared_prefix": {"type": ["integer", "null"], "minimum": 0, "maximum": 134217728},
+      "window": {"type": ["integer", "null"], "minimum": 0, "maximum": 134217728},
+      "kv": {"type": ["string", "null"], "maxLength": 512},
+      "page_size": {"type": ["integer", "null"], "minimum": 16, "maximum": 4096, "multipleOf": 16},
+      "kv_sink_pages": {"type": ["integer", "null"], "minimum": 0, "maximum": 1},
+      "kv_recent_pages": {"type": ["integer", "null"], "minimum": 0, "maximum": 1048576},
+      "memory_bytes": {"type": ["integer", "null"], "minimum": 1, "maximum": 9007199254740992},
+      "gpus": {"type": ["string", "null"], "maxLength": 512},
+      "cache_share": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1},
+      "kv_memory_bytes": {"type": ["integer", "null"], "minimum": 1, "maximum": 9007199254740992},
+      "weights_dtype": {"type": ["string", "null"], "maxLength": 512},
+      "bandwidth_bytes_per_second":
+        {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 9007199254740992},
+      "flops": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 9007199254740992},
+      "ttft_seconds":
+        {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 9007199254740992},
+      "tpot_seconds":
+        {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 9007199254740992}
+    },
+    "additionalProperties": false
+  },
+  "Plan": {
+    "type": "object",
+    "properties": {
+      "schema": {"type": "integer"}, "model": {"type": "object"}, "request": {"type": "object"},
+      "kv": {"type": "object"}, "memory": {"type": "object"}, "answers": {"type": "object"},
+      "codecs": {"type": "array", "items": {"type": "object"}}, "savings": {"type": "object"},
+      "roofline": {"type": ["object", "null"]}, "verdict": {"type": "object"},
+      "explain": {"type": "array", "items": {"type": "object"}}
+    },
+    "required": ["schema", "model", "request", "kv", "memory", "answers", "codecs", "savings",
+                 "roofline", "verdict", "explain"]
   }
 })json";
 

@@ -1,4 +1,4 @@
-#include "cli/units.h"
+#include "base/units.h"
 
 #include <gtest/gtest.h>
 
@@ -34,6 +34,8 @@ TEST(Units, CountsAreWholeNumbers) {
   EXPECT_EQ(ParseCount("25k").value(), 25'000u);
   EXPECT_EQ(ParseCount("2.3k").value(), 2300u);
   EXPECT_EQ(ParseCount("1.5M").value(), 1'500'000u);
+  EXPECT_EQ(ParseCount("70.6B").value(), 70'600'000'000u);
+  EXPECT_EQ(ParseCount("1T").value(), 1'000'000'000'000u);
   EXPECT_EQ(ParseCount("0").value(), 0u);
   for (const char* text : {"", "-1", "1.5", "k", "25kk", "1e30", "nan"})
     EXPECT_FALSE(ParseCount(text).ok()) << text;

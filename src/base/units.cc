@@ -1,4 +1,4 @@
-#include "cli/units.h"
+#include "base/units.h"
 
 #include <charconv>
 #include <cmath>
@@ -32,7 +32,8 @@ constexpr Unit kByteUnits[] = {{"B", 1},       {"KB", 1e3},     {"MB", 1e6},    
                                {"T", 0x1p40},  {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30},
                                {"TiB", 0x1p40}};
 constexpr Unit kTimeUnits[] = {{"ms", 1}, {"s", 1e3}, {"m", 60e3}, {"h", 3600e3}};
-constexpr Unit kCountUnits[] = {{"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}};
+constexpr Unit kCountUnits[] = {{"", 1},    {"k", 1e3}, {"K", 1e3}, {"M", 1e6},
+                                {"G", 1e9}, {"B", 1e9}, {"T", 1e12}};
 
 }  // namespace
 

@@ -14,7 +14,7 @@ namespace quire {
 StatusOr<uint64_t> ParseBytes(std::string_view text);
 // "500ms", "10s", "5m", "1h". A bare number is an error, except 0.
 StatusOr<std::chrono::milliseconds> ParseDuration(std::string_view text);
-// "4096", "25k", "1.5M" (powers of 1000).
+// "4096", "25k", "1.5M", "70B" (powers of 1000; B, as of parameters, is 10^9).
 StatusOr<uint64_t> ParseCount(std::string_view text);
 
 }  // namespace quire

@@ -1,0 +1,58 @@
+#include "cli/machine_rates.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "base/ceilings.h"
+#include "base/machine.h"
+#include "base/memory.h"
+#include "base/seconds.h"
+
+namespace quire {
+namespace {
+
+constexpr size_t kBytesOfCore = size_t{64} << 20;  // beyond any cache of a core
+constexpr double kSeconds = 0.2;                   // of each measurement
+
+// How often in a second all cores together do `work(core)`, which each repeats until time is up.
+template <class Work>
+double TimesPerSecond(size_t num_cores, Work work) {
+  std::atomic<uint64_t> count{0};
+  const auto start = std::chrono::steady_clock::now();
+  {
+    std::vector<std::jthread> threads;
+    for (size_t core = 0; core < num_cores; ++core)
+      threads.emplace_back([&, core] {
+        do {
+          work(core);
+          count.fetch_add(1, std::memory_order_relaxed);
+        } while (SecondsSince(start) < kSeconds);
+      });
+  }
+  return static_cast<double>(count.load()) / SecondsSince(start);
+}
+
+}  // namespace
+
+StatusOr<MachineRates> MeasureRates() {
+  const Ceilings& ceilings = GetCeilings(AvailableInstructionSets().back());
+  const auto num_cores = static_cast<size_t>(UsableCores());
+  QUIRE_ASSIGN_OR_RETURN(AnonymousMemory memory,
+                         AnonymousMemory::Reserve(num_cores * kBytesOfCore));
+  std::memset(memory.data(), 1, memory.size());
+  MachineRates rates{.source = "measured on this machine", .mark = Mark::kMeasured};
+  rates.bytes_per_second =
+      static_cast<double>(kBytesOfCore) * TimesPerSecond(num_cores, [&](size_t core) {
+        ceilings.read(memory.data() + core * kBytesOfCore, kBytesOfCore);
+      });
+  constexpr int64_t kRounds = 1 << 16;
+  rates.flops = 2.0 * static_cast<double>(kRounds * ceilings.fma_per_round) *
+                TimesPerSecond(num_cores, [&](size_t) { ceilings.fma(kRounds); });
+  return rates;
+}
+
+}  // namespace quire
