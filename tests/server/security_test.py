@@ -265,7 +265,8 @@ class Reload(unittest.TestCase):
                         return 0
 
                 self.assertTrue(until(lambda: status("/health/live") == 200, 20, 0.001))
-                self.assertEqual(status("/health"), 503, "it has loaded too fast for this test")
+                if status("/health") != 503:
+                    self.skipTest("it has loaded too fast")
                 write("bob")
                 server.process.send_signal(signal.SIGHUP)
                 self.assertTrue(until(lambda: status("/v1/models", bearer("bob")) == 200, 60))
