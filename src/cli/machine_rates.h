@@ -1,5 +1,5 @@
-// MachineRates of this machine, measured: a streaming read of memory and multiply-adds in
-// registers, on all cores at once (base/ceilings.h).
+// MachineRates of this machine, measured: a streaming read of memory, and the fastest multiply-adds
+// in registers (f32 or integers), on all cores at once (base/ceilings.h).
 #pragma once
 
 #include "base/status.h"
@@ -7,7 +7,7 @@
 
 namespace quire {
 
-// Takes about half a second and 64 MiB a core. kResourceExhausted without that memory.
+// Takes about a second and 64 MiB a core. kResourceExhausted without that memory.
 StatusOr<MachineRates> MeasureRates();
 
 }  // namespace quire

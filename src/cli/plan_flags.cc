@@ -137,7 +137,7 @@ void AddPlanFlags(CLI::App& command, PlanFlags& flags) {
   command.add_option("--bandwidth", flags.bandwidth, "Bytes a second from memory, such as 100GB")
       ->group("On what");
   command.add_option("--flops", flags.flops, "Operations a second, such as 2T")->group("On what");
-  command.add_flag("--measure", flags.measures, "Measure both on this machine (half a second)")
+  command.add_flag("--measure", flags.measures, "Measure both on this machine (a second)")
       ->group("On what");
   command.add_flag("--explain", flags.explains, "Show each formula with its numbers")
       ->group("Output");

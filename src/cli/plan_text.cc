@@ -21,6 +21,12 @@ std::string Both(uint64_t bytes) {
   return fmt::format("{} B ({})", GroupDigits(bytes), BytesText(bytes));
 }
 
+// The same in powers of 1000 too, as published figures may be.
+std::string BothAndDecimal(uint64_t bytes) {
+  return fmt::format("{} B ({}, {:.2f} GB)", GroupDigits(bytes), BytesText(bytes),
+                     static_cast<double>(bytes) / 1e9);
+}
+
 // "120 ms", "3.4 s".
 std::string TimeText(double seconds) {
   if (seconds < 0.9995) return fmt::format("{:.3g} ms", seconds * 1e3);
@@ -91,19 +97,18 @@ class PlanPrinter {
   }
 
   void Groups() {
-    TextTable table({{"group"},
-                     {"layers", true},
+    TextTable table({{"layers"},
                      {"page bytes", true},
                      {"sealed", true},
                      {"pages", true},
-                     {"formula, 16 bits", true},
+                     {"16 bits, formula", true},
                      {"counted bytes", true}});
     text_ += '\n';
     for (size_t g = 0; g < plan_.shape.groups.size(); ++g) {
       const KvLayers& layers = request_.model.groups[g];
       const KvGroupShape& shape = plan_.shape.groups[g];
       const GroupUse& use = plan_.conversation.groups[g];
-      table.AddRow({GroupLabel(layers), std::to_string(layers.num_layers),
+      table.AddRow({fmt::format("{} {}", layers.num_layers, GroupLabel(layers)),
                     GroupDigits(shape.open_page_bytes),
                     shape.has_sealed() ? GroupDigits(shape.sealed_page_bytes) : "-",
                     GroupDigits(use.pages.open + use.pages.sealed),
@@ -117,7 +122,7 @@ class PlanPrinter {
     const KvUse& one = plan_.conversation;
     Line("one",
          fmt::format("{} tokens: {}, of it 4 KiB rounding {}; formula {}",
-                     GroupDigits(request_.context_len), Both(one.counted_bytes),
+                     GroupDigits(request_.context_len), BothAndDecimal(one.counted_bytes),
                      BytesText(one.counted_bytes - one.page_bytes), BytesText(plan_.formula_bytes)),
          MarkName(Mark::kExact));
     const std::string shared =

@@ -41,7 +41,8 @@ KvUse SharedUse(const KvShape& shape, uint32_t shared);
 KvUse TotalUse(const KvUse& prefix, const KvUse& conversation, uint32_t num_conversations);
 
 // What the system has given when a fresh pool holds these pages: whole extents of 2 MiB in each
-// page class. The slack is that less counted_bytes.
+// page class. The slack is that less counted_bytes. (Where a class ends with the budget, its last
+// extent is shorter.)
 uint64_t CommittedBytes(const KvShape& shape, const KvUse& use);
 
 // The part of `prefix_tokens` that conversations can share: whole pages.

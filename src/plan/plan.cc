@@ -205,6 +205,8 @@ StatusOr<Plan> MakePlan(PlanRequest request) {
   plan.paging =
       GainOfPages(plan.shape, plan.memory.budget_bytes, longest, std::min(longest, kTypicalTokens));
   EstimateTimes(&plan);
+  if (wish.memory.gpus.has_value())
+    plan.request.model.notes.push_back("accelerators are planned: this engine runs on CPUs so far");
   Judge(&plan);
   return plan;
 }

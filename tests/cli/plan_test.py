@@ -121,11 +121,11 @@ class Plan(unittest.TestCase):
         self.assertEqual(self.plan(*arguments)["kv"]["all_users"]["counted_bytes"], 2176 * page)
 
     def test_each_question_is_the_inverse_of_another(self):
-        plan = self.plan(LLAMA_70B, "--gpus", "8xH100", "--users", 50, "--ctx", "8k")
+        plan = self.plan(LLAMA_70B, "--gpus", "8xH100", "--users", 300, "--ctx", "8k")
         answers = plan["answers"]
         users, context = answers["users_at_context"], answers["context_at_users"]
-        for arguments, code in (((users, 8000), 0), ((users + 1, 8000), 1), ((50, context), 0),
-                                ((50, context + 1), 1)):
+        for arguments, code in (((users, 8000), 0), ((users + 1, 8000), 1), ((300, context), 0),
+                                ((300, context + 1), 1)):
             self.plan(LLAMA_70B, "--gpus", "8xH100", "--users", arguments[0], "--ctx", arguments[1],
                       code=code)
 

@@ -75,7 +75,7 @@ TEST(PlanPool, PlannedBytesAreThePoolsBytes) {
             return path + ", " + std::string(format.name) + ", pages of " +
                    std::to_string(page_size) + ", " + std::to_string(tokens) + " tokens";
           };
-          // The planned bytes as the whole budget: enough, and a byte less is not.
+          // The planned bytes as the whole budget: enough, and all of it is used.
           const uint64_t planned = BytesFor(*shape, 2, tokens, 0);
           options.kv_memory_bytes = planned;
           const auto runner = ModelRunner::Create((*loaded)->shared_model(), options);
@@ -153,7 +153,9 @@ TEST(PlanPoolSlow, AsManyUsersAsPlannedRunAtOnce) {
     EXPECT_GT(BytesFor(shape, users + 1, 512, 0), uint64_t{64} << 20);
     // One more cannot run with them. (In pages of 16 the first ones end before the last ones are
     // so long.)
-    if (page_size == 64) EXPECT_GT(StatsOfUsers(*path, users + 1, page_size).num_preemptions, 0u);
+    if (page_size == 64) {
+      EXPECT_GT(StatsOfUsers(*path, users + 1, page_size).num_preemptions, 0u) << page_size;
+    }
   }
 }
 

@@ -35,7 +35,8 @@ class Plan(unittest.TestCase):
         self.assertEqual(plan["memory"]["kv_budget"]["bytes"], cache["budget_bytes"])
         self.assertEqual(plan["kv"]["page_size"], cache["page_size"])
         self.assertEqual(plan["request"]["ctx"], cache["context_len"])
-        self.assertEqual(plan["kv"]["groups"][0]["page_bytes"], cache["groups"][0]["page_bytes"])
+        self.assertEqual(plan["kv"]["groups"][0]["counted_page_bytes"],
+                         cache["groups"][0]["page_bytes"])
         # PLN-13: 512 tokens are 32 pages, counted 12,288 B each: 170.67 of them in 64 MiB.
         self.assertEqual(plan["answers"]["users_at_context"], 170)
         self.assertEqual(int(cache["concurrency_at_full_context"]), 170)
