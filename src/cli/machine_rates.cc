@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "base/ceilings.h"
@@ -52,13 +51,13 @@ StatusOr<MachineRates> MeasureRates() {
       });
   // The fastest kind of multiply-add, so that times stay lower bounds whatever the weights are.
   constexpr int64_t kRounds = 1 << 16;
-  for (const auto& [run, per_round] :
-       {std::pair{ceilings.fma, ceilings.fma_per_round},
-        std::pair{ceilings.byte_products, ceilings.byte_products_per_round},
-        std::pair{ceilings.word_products, ceilings.word_products_per_round}})
-    rates.flops =
-        std::max(rates.flops, 2.0 * static_cast<double>(kRounds * per_round) *
-                                  TimesPerSecond(num_cores, [&](size_t) { run(kRounds); }));
+  const auto measure = [&](void (*run)(int64_t), int64_t per_round) {
+    const double times = TimesPerSecond(num_cores, [&](size_t) { run(kRounds); });
+    rates.flops = std::max(rates.flops, 2.0 * static_cast<double>(kRounds * per_round) * times);
+  };
+  measure(ceilings.fma, ceilings.fma_per_round);
+  measure(ceilings.byte_products, ceilings.byte_products_per_round);
+  measure(ceilings.word_products, ceilings.word_products_per_round);
   return rates;
 }
 

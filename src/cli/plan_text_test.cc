@@ -42,6 +42,19 @@ TEST(PlanText, HasTheAnswersAndTheirMarks) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
+TEST(PlanText, MarksCodecsThatDoNotRun) {
+  std::istringstream lines(PlanText(PlanOf(Llama70B(), 1, 32'000), {}));
+  size_t num_planned = 0, num_running = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const KvFormat* format = FindKvFormat(line.substr(0, line.find(' ')));
+    if (format == nullptr) continue;
+    EXPECT_EQ(line.find("planned") == std::string::npos, format->runs()) << line;
+    ++(format->runs() ? num_running : num_planned);
+  }
+  EXPECT_EQ(num_running, 3u);
+  EXPECT_EQ(num_planned, KvFormats().size() - 3);
+}
+
 TEST(PlanText, ColoursTheVerdictOnly) {
   const Plan plan = PlanOf(Llama70B(), 1, 32'000);
   EXPECT_EQ(PlanText(plan, {}).find('\033'), std::string::npos);

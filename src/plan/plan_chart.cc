@@ -24,6 +24,7 @@ constexpr std::string_view kStyle =
     "svg { background: #ffffff; font: 12px sans-serif; }\n"
     "text { fill: #222222; }\n"
     ".axis { stroke: #666666; fill: none; }\n"
+    ".box { fill: #ffffff; }\n"
     ".grid { stroke: #dddddd; fill: none; }\n"
     ".line { fill: none; stroke-width: 2; }\n"
     ".budget { stroke: #888888; stroke-dasharray: 6 4; fill: none; stroke-width: 2; }\n"
@@ -32,6 +33,7 @@ constexpr std::string_view kStyle =
     "@media (prefers-color-scheme: dark) {\n"
     "  svg { background: #1b1b1b; }\n"
     "  text { fill: #e6e6e6; }\n"
+    "  .box { fill: #1b1b1b; }\n"
     "  .axis { stroke: #999999; }\n"
     "  .grid { stroke: #3a3a3a; }\n"
     "  .budget { stroke: #aaaaaa; }\n"
@@ -165,11 +167,16 @@ class ChartPainter {
                             y(GiBOf(lines[i], tokens)));
       }
       Path(fmt::format("line c{}", i), path);
-      Legend(left, i, fmt::format("line c{}", i), lines[i].label);
     }
-    if (budget > most) return;
-    Path("budget", fmt::format("M{:.1f} {:.1f}H{:.1f}", left, y(budget), left + kPanelWidth));
-    Legend(left, lines.size(), "budget", "KV budget");
+    const bool has_budget = budget <= most;
+    if (has_budget)
+      Path("budget", fmt::format("M{:.1f} {:.1f}H{:.1f}", left, y(budget), left + kPanelWidth));
+    svg_ +=
+        fmt::format("<rect class=\"box\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"150\" height=\"{}\"/>\n",
+                    left + 6, kTop + 4, 18 * (lines.size() + (has_budget ? 1 : 0)) + 4);
+    for (size_t i = 0; i < lines.size(); ++i)
+      Legend(left, i, fmt::format("line c{}", i), lines[i].label);
+    if (has_budget) Legend(left, lines.size(), "budget", "KV budget");
   }
 
   void Legend(double left, size_t index, const std::string& style, const std::string& label) {

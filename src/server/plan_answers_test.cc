@@ -44,6 +44,15 @@ TEST(PlanAnswers, TheServedModelIsPlannedAsItRuns) {
   EXPECT_EQ(AnswerOf({{"kv", "f32"}})["kv"]["codec"], "f32");
 }
 
+TEST(PlanAnswers, WhatIsSaidOfTheMemoryGoesBeforeTheServersBudget) {
+  const uint64_t gib = uint64_t{1} << 30;
+  const uint64_t work = gib / 8;  // the least for work memory
+  EXPECT_EQ(AnswerOf({{"memory_bytes", gib}})["memory"]["kv_budget"]["bytes"],
+            gib - work - 1'000'000);
+  EXPECT_EQ(AnswerOf({{"memory_bytes", gib}, {"cache_share", 0.5}})["memory"]["kv_budget"]["bytes"],
+            gib / 2);
+}
+
 TEST(PlanAnswers, AnotherModelIsAShapeOrAConfig) {
   Json body = {{"shape", "layers=80,kv_heads=8,head_dim=128"},
                {"ctx", 32'000},

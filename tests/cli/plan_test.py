@@ -4,6 +4,7 @@ Usage: plan_test.py QUIRE SOURCE_DIR [unittest arguments]
 """
 
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -158,6 +159,20 @@ class Plan(unittest.TestCase):
             seconds.append(time.monotonic() - start)
         # 100 ms is what is promised; machines that run tests have other things to do.
         self.assertLess(min(seconds), 0.1)
+
+    # PLN-14
+    def test_a_large_file_is_not_read(self):
+        with tempfile.NamedTemporaryFile(suffix=".gguf") as file:
+            file.write(pathlib.Path(MODEL).read_bytes())
+            file.truncate(5 << 30)  # sparse
+            file.flush()
+            process = subprocess.Popen([QUIRE, "plan", file.name, "--memory", "64GiB"],
+                                       stdout=subprocess.DEVNULL)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        self.assertLess(usage.ru_maxrss, 50 << 10)  # KiB
+        self.assertLess(usage.ru_utime + usage.ru_stime, 0.1)
 
     def test_measured_rates_are_of_this_machine(self):
         plan = self.plan("--shape", SHAPE + ",params=70B", "--memory", "640GB", "--measure")

@@ -56,7 +56,9 @@ TEST(PlanPool, PlannedBytesAreThePoolsBytes) {
   if (!folder.has_value()) GTEST_SKIP() << "no shared data";
   const auto models = RunningModels(*folder);
   EXPECT_GE(models.size(), 20u);
-  for (const auto& [path, model] : models) {
+  for (const auto& named : models) {
+    const std::string& path = named.first;
+    const KvModel& model = named.second;
     EngineOptions options;
     options.num_threads = 1;
     options.kv_memory_bytes = uint64_t{64} << 20;
