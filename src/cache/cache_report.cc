@@ -27,7 +27,6 @@ GroupReport ReportGroup(const KvCache& cache, uint32_t group) {
   if (shape.has_sealed()) report.sealed_page_bytes = pool.stride(SealedClass(group));
   const size_t old = shape.has_sealed() ? report.sealed_page_bytes : report.open_page_bytes;
   report.free_pages = pool.free_bytes() / old;
-  report.budget_pages = pool.budget_bytes() / old;
   return report;
 }
 

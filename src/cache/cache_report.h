@@ -32,7 +32,6 @@ struct GroupReport {
   PageStates pages, bytes;       // of both forms
   uint64_t free_pages = 0;       // that the free bytes are enough for, in the form of old pages,
                                  // if no other group takes them
-  uint64_t budget_pages = 0;     // the same of the whole budget
   uint64_t evicted_pages[kNumEvictReasons] = {};  // since the start, [EvictReason]
 };
 

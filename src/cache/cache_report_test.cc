@@ -45,7 +45,6 @@ TEST(CacheReport, BytesSumToTheBudgetByGroupAndByTenant) {
   // Group 1: both ends of a see 2 pages each; b sees all of its 3.
   EXPECT_EQ(report.groups[1].pages, (PageStates{.held = 3 + 1, .cached = 2, .pinned = 2}));
   EXPECT_EQ(report.groups[0].free_pages, report.free_bytes / kUnit);
-  EXPECT_EQ(report.groups[0].budget_pages, 64u);
   EXPECT_EQ(report.groups[1].window, 32u);
   EXPECT_EQ(report.groups[1].sealed_page_bytes, 0u);
   EXPECT_EQ(report.pages.sum() * kUnit, report.bytes.sum());

@@ -130,9 +130,9 @@ uint32_t KvCache::Pin(NamespaceId ns, std::span<const TokenId> tokens, uint32_t 
   return result.length;
 }
 
-void KvCache::ExpirePins(uint32_t now_s) {
+void KvCache::ExpirePins(uint32_t now_s, const std::function<void(NodeId)>& on_expired) {
   tree_->SetNow(now_s);
-  pins_->Expire(now_s);
+  pins_->Expire(now_s, on_expired);
 }
 
 std::optional<PinResult> KvCache::SetPin(PrefixId id, const std::optional<std::string>& tenant,

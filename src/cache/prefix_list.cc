@@ -116,13 +116,6 @@ PrefixListing ListPrefixes(const KvCache& cache, const PrefixQuery& query) {
   return listing;
 }
 
-std::vector<PrefixInfo> ListPins(const KvCache& cache, const std::optional<std::string>& tenant) {
-  std::vector<PrefixInfo> pinned;
-  for (const auto& [id, pin] : cache.pins().all())
-    if (IsOf(cache, pin.node, tenant)) pinned.push_back(DescribePrefix(cache, pin.node));
-  return pinned;
-}
-
 NodeId FindPrefixNode(const KvCache& cache, PrefixId id, const std::optional<std::string>& tenant) {
   const std::span<const PrefixUse> uses = cache.tree().uses();
   for (NodeId node = 0; node < uses.size(); ++node)

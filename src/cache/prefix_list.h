@@ -61,8 +61,6 @@ struct PrefixListing {
 };
 
 PrefixListing ListPrefixes(const KvCache& cache, const PrefixQuery& query);
-// Pinned and retained ones, oldest pin first. Cost: those pins.
-std::vector<PrefixInfo> ListPins(const KvCache& cache, const std::optional<std::string>& tenant);
 
 // kNoNode if there is none, for this tenant if one is given.
 NodeId FindPrefixNode(const KvCache& cache, PrefixId id, const std::optional<std::string>& tenant);

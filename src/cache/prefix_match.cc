@@ -80,21 +80,6 @@ std::string_view MatchStopName(MatchStop stop) {
   return "?";
 }
 
-FormTokens TokensByForm(const KvShape& shape, uint32_t group, const PrefixMatch& match,
-                        uint32_t prompt_len) {
-  const KvGroupShape& of = shape.groups[group];
-  const uint32_t next = std::min(match.length, prompt_len - 1), at = next / shape.page_size;
-  FormTokens tokens;
-  for (uint32_t page = 0; page < shape.NumPages(match.length); ++page) {
-    const uint32_t num = std::min(shape.page_size, match.length - page * shape.page_size);
-    if (page < of.FirstPage(next, shape.page_size))
-      tokens.unseen += num;
-    else
-      (of.StaysOpen(page, at) ? tokens.open : tokens.sealed) += num;
-  }
-  return tokens;
-}
-
 PrefixMatch FindPrefix(const PrefixTree& tree, const KvShape& shape, NodeId root,
                        std::span<const TokenId> tokens) {
   const uint32_t page_size = shape.page_size;

@@ -39,14 +39,6 @@ struct PrefixMatch {
   uint32_t num_shared = 0;  // tokens that the tree has, usable or not: it stops at this one
 };
 
-// How the next position after a match reads the matched tokens, in one layer group.
-struct FormTokens {
-  uint32_t open = 0, sealed = 0;  // in pages of this form
-  uint32_t unseen = 0;            // before its window
-};
-FormTokens TokensByForm(const KvShape& shape, uint32_t group, const PrefixMatch& match,
-                        uint32_t prompt_len);
-
 // Changes nothing. Requires: tokens not empty.
 PrefixMatch FindPrefix(const PrefixTree& tree, const KvShape& shape, NodeId root,
                        std::span<const TokenId> tokens);

@@ -226,23 +226,5 @@ TEST(PrefixMatch, AMatchChangesNothing) {
   EXPECT_EQ(c.cache->match_counts().num_matches, 1u);
 }
 
-TEST(PrefixMatch, TokensAreReadInOneFormEachOrNotSeen) {
-  TestCache c({Sealed(1, 1), Window(32), Full()}, 256);
-  c.Run(Text(100));
-  const Tokens prompt = Text(96) + Text(20, 1);
-  const auto prompt_len = static_cast<uint32_t>(prompt.size());
-  const PrefixMatch match = c.Find(prompt);
-  ASSERT_EQ(match.length, 96u);
-  const auto of = [&](uint32_t group) {
-    return TokensByForm(c.cache->shape(), group, match, prompt_len);
-  };
-  EXPECT_EQ(of(0).open, 16u + 16u) << "the sink and one recent page";
-  EXPECT_EQ(of(0).sealed, 64u);
-  EXPECT_EQ(of(1).unseen, 64u) << "position 96 sees 65 to 96";
-  EXPECT_EQ(of(1).open, 32u);
-  EXPECT_EQ(of(2).open, 96u);
-  EXPECT_EQ(of(0).unseen + of(1).sealed + of(2).sealed + of(2).unseen, 0u);
-}
-
 }  // namespace
 }  // namespace quire

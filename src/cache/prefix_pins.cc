@@ -72,7 +72,7 @@ PrefixPins::Position PrefixPins::Erase(Position at, bool expired) {
   return next;
 }
 
-void PrefixPins::Expire(uint32_t now_s) {
+void PrefixPins::Expire(uint32_t now_s, const std::function<void(NodeId)>& on_expired) {
   for (auto at = pins_.begin(); at != pins_.end();) {
     Pin& pin = at->second;
     if (pin.until_s > now_s || pin.until_s == 0) {
@@ -81,6 +81,7 @@ void PrefixPins::Expire(uint32_t now_s) {
       pin.until_s = 0;
       ++at;
     } else {
+      if (on_expired) on_expired(pin.node);
       at = Erase(at, /*expired=*/true);
     }
   }

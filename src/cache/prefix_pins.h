@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <string>
@@ -53,7 +54,8 @@ class PrefixPins {
   // Makes the node's pin just this, or takes it away if it is neither. Errors and requires: as Add.
   PinResult Set(NodeId node, bool is_pinned, const PinOptions& options);
   bool Remove(PinId id);
-  void Expire(uint32_t now_s);
+  // `on_expired` hears of each node before its pin goes.
+  void Expire(uint32_t now_s, const std::function<void(NodeId)>& on_expired = {});
   // A pin on what was dropped goes with it.
   void RemoveDropped();
 

@@ -16,6 +16,7 @@
 #include "cli/option_sources.h"
 #include "cli/serve_flags.h"
 #include "server/access.h"
+#include "server/http/tls_context.h"
 
 namespace quire {
 namespace {
@@ -27,23 +28,30 @@ struct ConfigFlags {
   bool with_origins = false, json = false;
 };
 
-// Files that the options name, and keys: what else would stop a start.
+// Files that the options name, and keys: what else would stop a start. Whatever the other values
+// are: none of this depends on those that have a form of their own.
 void CheckFiles(const ServeOptions& options, std::vector<std::string>* problems) {
   const auto access = Access::Create(options.access, options.http);
   if (!access.ok()) problems->push_back(access.status().message());
+  const size_t num_before = problems->size();
   for (const auto& [flag, path] : {std::pair("MODEL", options.model_path),
                                    std::pair("--chat-template", options.chat_template_path),
                                    std::pair("--ssl-certfile", options.http.certificate_file),
                                    std::pair("--ssl-keyfile", options.http.key_file)})
     if (!path.empty() && ::access(path.c_str(), R_OK) != 0)
       problems->push_back(fmt::format("{} {}: no such file, or it cannot be read", flag, path));
+  const HttpOptions& http = options.http;
+  if (problems->size() > num_before || http.certificate_file.empty() || http.key_file.empty())
+    return;
+  const auto tls = MakeTlsContext(http.certificate_file, http.key_file);
+  if (!tls.ok()) problems->push_back(tls.status().message());
 }
 
 int Check(CLI::App& command, ConfigFlags& flags) {
   std::vector<std::string> problems;
   const ServeOptions options =
       ReadServeOptions(command, flags.serve, /*needs_model=*/false, &problems);
-  if (problems.empty()) CheckFiles(options, &problems);
+  CheckFiles(options, &problems);
   for (std::string& problem : MisspeltVariables(command)) problems.push_back(std::move(problem));
   for (const std::string& problem : problems) fmt::print("{}\n", problem);
   return problems.empty() ? 0 : kExitBadInput;

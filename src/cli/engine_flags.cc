@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <random>
+#include <utility>
 
 #include "base/errors.h"
 #include "base/instruction_set.h"
@@ -104,37 +105,41 @@ void AddSamplingFlags(CLI::App& command, SamplingFlags& flags) {
                      "Seed of the random numbers; -1: another one each time (default -1)");
 }
 
-StatusOr<EngineOptions> ToEngineOptions(const EngineFlags& flags) {
+EngineOptions ReadEngineOptions(const EngineFlags& flags, std::vector<Status>* problems) {
   EngineOptions options;
   options.num_threads = flags.num_threads;
   options.page_size = flags.page_size;
   options.context_len = flags.context_len;
   options.token_budget = flags.token_budget;
-  const char* forced = std::getenv("QUIRE_CPU");
-  QUIRE_ASSIGN_OR_RETURN(
-      options.instruction_set,
-      ChooseInstructionSet(forced == nullptr ? std::nullopt
-                                             : std::optional<std::string_view>(forced)));
   options.max_seqs = flags.max_seqs;
   options.sink_pages = flags.sink_pages;
   options.recent_pages = flags.recent_pages;
-  QUIRE_ASSIGN_OR_RETURN(options.keeps_prefixes, ParseSwitch("--prefix-cache", flags.prefix_cache));
-  QUIRE_ASSIGN_OR_RETURN(options.cascade, ParseSwitch("--cascade", flags.cascade));
-  if (!flags.eviction.empty()) {
-    QUIRE_ASSIGN_OR_RETURN(options.eviction, ParseEvictionPolicy(flags.eviction));
-  }
-  if (!flags.target_itl.empty()) {
-    auto ms = ParseStepTime(flags.target_itl);
-    if (!ms.ok()) return ms.status().WithContext("--target-itl");
-    options.target_itl_ms = ms.value();
-  }
-  QUIRE_ASSIGN_OR_RETURN(options.kv_codec, ParseKvCodec(flags.kv));
-  QUIRE_ASSIGN_OR_RETURN(options.activations, ParseActivations(flags.activations));
-  if (!flags.kv_memory.empty()) {
-    auto bytes = ParseBytes(flags.kv_memory);
-    if (!bytes.ok()) return bytes.status().WithContext("--kv-memory");
-    options.kv_memory_bytes = bytes.value();
-  }
+  const auto take = [problems](auto* to, auto value, const std::string& flag = {}) {
+    if (value.ok())
+      *to = std::move(value).value();
+    else
+      problems->push_back(flag.empty() ? value.status() : value.status().WithContext(flag));
+  };
+  const char* forced = std::getenv("QUIRE_CPU");
+  take(&options.instruction_set,
+       ChooseInstructionSet(forced == nullptr ? std::nullopt
+                                              : std::optional<std::string_view>(forced)));
+  take(&options.keeps_prefixes, ParseSwitch("--prefix-cache", flags.prefix_cache));
+  take(&options.cascade, ParseSwitch("--cascade", flags.cascade));
+  if (!flags.eviction.empty()) take(&options.eviction, ParseEvictionPolicy(flags.eviction));
+  if (!flags.target_itl.empty())
+    take(&options.target_itl_ms, ParseStepTime(flags.target_itl), "--target-itl");
+  take(&options.kv_codec, ParseKvCodec(flags.kv));
+  take(&options.activations, ParseActivations(flags.activations));
+  if (!flags.kv_memory.empty())
+    take(&options.kv_memory_bytes, ParseBytes(flags.kv_memory), "--kv-memory");
+  return options;
+}
+
+StatusOr<EngineOptions> ToEngineOptions(const EngineFlags& flags) {
+  std::vector<Status> problems;
+  EngineOptions options = ReadEngineOptions(flags, &problems);
+  if (!problems.empty()) return problems.front();
   return options;
 }
 

@@ -42,7 +42,10 @@ void AddEngineFlags(CLI::App& command, EngineFlags& flags, bool with_threads);
 void AddEngineChoices(CLI::App& command, EngineFlags& flags, bool with_threads);
 void AddSamplingFlags(CLI::App& command, SamplingFlags& flags);
 
-// QUIRE_CPU and the words of the flags, checked. kInvalidArgument names the flag.
+// QUIRE_CPU and the words of the flags, checked: each problem, which names its flag, into
+// `problems`. The result is useful if there is none.
+EngineOptions ReadEngineOptions(const EngineFlags& flags, std::vector<Status>* problems);
+// The same, or the first problem.
 StatusOr<EngineOptions> ToEngineOptions(const EngineFlags& flags);
 // Ranges checked; the seed drawn if none was given.
 StatusOr<SamplingParams> ToSamplingParams(const SamplingFlags& flags);

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/option_sources.h"
+#include "cli/serve_flags.h"
+
 namespace quire {
 namespace {
 
@@ -40,6 +43,36 @@ TEST(FlagAliases, SomethingElseIsAnErrorThatNamesOurs) {
   EXPECT_THAT(ErrorOf({"-ngl", "99"}), HasSubstr("CPU"));
   EXPECT_THAT(ErrorOf({"--cache-reuse", "256"}), HasSubstr("changes answers"));
   EXPECT_THAT(ErrorOf({"--max-num-seqs"}), HasSubstr("value is missing"));
+}
+
+TEST(FlagAliases, WhatIsAlwaysSoIsTaken) {
+  EXPECT_THAT(Ours({"-fa", "-cb", "--no-mmap", "-nkvo", "--enable-chunked-prefill"}),
+              ElementsAre());
+  EXPECT_THAT(Ours({"-fa", "on", "--flash-attn", "auto", "--flash-attn=on", "m.gguf"}),
+              ElementsAre("m.gguf"));
+  EXPECT_THAT(Ours({"serve", "-fa", "m.gguf"}), ElementsAre("serve", "m.gguf"));
+  EXPECT_THAT(Ours({"--device", "cpu", "--load-format", "gguf", "--swap-space", "0"}),
+              ElementsAre());
+}
+
+TEST(FlagAliases, WhatIsNotHereIsRefusedWithTheReason) {
+  EXPECT_THAT(ErrorOf({"-fa", "off"}), HasSubstr("page by page"));
+  EXPECT_THAT(ErrorOf({"--device", "cuda"}), HasSubstr("CPU"));
+  EXPECT_THAT(ErrorOf({"--swap-space", "4"}), HasSubstr("tiers"));
+  EXPECT_THAT(ErrorOf({"--scheduling-policy", "fcfs"}), HasSubstr("priority"));
+  for (const char* flag :
+       {"--mlock", "--mmap", "-hf", "--temp", "--seed", "-n", "-v", "--slots", "--lora", "-md",
+        "--numa", "--timeout", "--root-path", "--tokenizer", "--no-cont-batching"})
+    EXPECT_THAT(ErrorOf({flag, "1"}), HasSubstr(std::string(flag) + ": ")) << flag;
+}
+
+// Else a flag of ours could not be given any more.
+TEST(FlagAliases, NoneIsAFlagOfOurs) {
+  CLI::App app;
+  ServeFlags flags;
+  AddServeFlags(app, flags, /*with_check=*/true);
+  for (const std::string& flag : FlagNames(app))
+    EXPECT_EQ(Ours({flag, "value"}), Words({flag, "value"})) << flag;
 }
 
 TEST(FlagAliases, WhatIsOursAndWhatIsBehindTwoDashesStays) {

@@ -92,6 +92,7 @@ StatusOr<int> Serve(CLI::App& command, ServeFlags& flags) {
   if (flags.check) options.http.port = 0;
   QUIRE_ASSIGN_OR_RETURN(const std::unique_ptr<ApiServer> server, ApiServer::Create(options));
   Status loaded;
+  bool was_told_to_reload = false;
   {
     ProgressBar bar("loading");
     const std::jthread load = StartWork([&] {
@@ -102,14 +103,15 @@ StatusOr<int> Serve(CLI::App& command, ServeFlags& flags) {
       }
     });
     // Loading can't be stopped half way, so a signal ends the process as it is.
-    int signal = SIGHUP;
-    while (signal == SIGHUP) signal = WaitForSignal(signals);
+    int signal = WaitForSignal(signals);
+    for (; signal == SIGHUP; signal = WaitForSignal(signals)) was_told_to_reload = true;
     if (signal != SIGUSR1) {
       if (!options.http.unix_path.empty()) unlink(options.http.unix_path.c_str());
       std::_Exit(128 + signal);
     }
   }
   QUIRE_RETURN_IF_ERROR(loaded);
+  if (was_told_to_reload) server->ReloadKeys();  // not before: Load reads the keys' tenants
   fmt::print(stderr, "{}", server->Banner(AddressOf(options.http, *server, asked_port)));
   if (flags.check) return 0;
   return DrainAndEnd(*server, signals, ServeUntilSignal(*server, signals));

@@ -197,10 +197,9 @@ ServeOptions ToServeOptions(const ServeFlags& flags, bool needs_model,
     if (name.empty() || name.size() > 256)
       reader.Add(fmt::format("--served-model-name '{}': need 1 to 256 bytes", name));
   options.owned_by = flags.owned_by;
-  if (auto engine = ToEngineOptions(flags.engine); engine.ok())
-    options.engine = engine.value();
-  else
-    reader.Add(engine.status().message());
+  std::vector<Status> engine_problems;
+  options.engine = ReadEngineOptions(flags.engine, &engine_problems);
+  for (const Status& problem : engine_problems) reader.Add(problem.message());
   options.http = ToHttpOptions(flags, reader);
   options.access = {.key_file = flags.api_key_file,
                     .keys = flags.api_keys,

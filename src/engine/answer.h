@@ -35,8 +35,10 @@ struct PromptReport {
   uint32_t prompt_len = 0;
   uint32_t num_cached = 0;  // its tokens that were never computed for this request
   MatchStop match_stop = MatchStop::kNamespace;
-  uint32_t num_shared = 0;         // its tokens that the cache had, usable or not
-  uint32_t num_inserted = 0;       // its tokens that it brought into the cache, in whole pages
+  uint32_t num_shared = 0;  // its tokens that the cache had, usable or not
+  // Its tokens that it brought into the cache, in whole pages: of those that it computed, so that
+  // num_cached + num_inserted <= prompt_len.
+  uint32_t num_inserted = 0;
   double queue_seconds = 0;        // from Submit until it started
   double first_token_seconds = 0;  // from Submit until the first token
 };

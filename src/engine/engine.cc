@@ -179,7 +179,7 @@ StatusOr<uint32_t> Engine::MostTokens(const Request& request) const {
         asked_len, shape.NumPages(needed_len), GroupDigits(LeastBytes(shape, needed_len)),
         budget / HeldBytes(shape, shape.page_size), GroupDigits(budget));
   }
-  const uint32_t possible = longest_ - prompt_len + 1;
+  const uint32_t possible = MostAnswer(prompt_len);
   return std::min(request.max_tokens.value_or(possible), possible);
 }
 

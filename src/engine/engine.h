@@ -48,6 +48,10 @@ class Engine {
   uint64_t kv_budget_bytes() const { return runner_->kv_budget_bytes(); }
   // Tokens that a sequence can have computed, alone in the whole budget.
   uint32_t longest_sequence() const { return longest_; }
+  // Most tokens of an answer to a prompt of this length; 0: the prompt is too long for one.
+  uint32_t MostAnswer(size_t prompt_len) const {
+    return prompt_len > longest_ ? 0 : longest_ - static_cast<uint32_t>(prompt_len) + 1;
+  }
   // Of the arithmetic: equal ones give equal bits.
   const std::string& identity() const { return runner_->identity(); }
 

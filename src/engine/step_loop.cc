@@ -146,6 +146,7 @@ void StepLoop::CountCached(Live& live) {
   const uint32_t position = live.pages->next_position();
   answer.SetPromptComputed(position);
   if (position <= live.num_reached) return;
+  live.num_copied = std::min(position % runner_->options().page_size, position - live.num_reached);
   answer.SetCached(answer.num_cached() + position - live.num_reached);
   live.num_reached = position;
 }
@@ -243,7 +244,9 @@ void StepLoop::RemoveEnded() {
 
 void StepLoop::Tick() {
   last_tick_s_ = now_s();
-  cache().ExpirePins(last_tick_s_);
+  cache().ExpirePins(last_tick_s_, [this](NodeId node) {
+    if (on_expired_) on_expired_(DescribePrefix(cache(), node));
+  });
   cache().pool().ReleaseIdle(last_tick_s_, runner_->options().kv_idle_s);
 }
 

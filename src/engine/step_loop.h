@@ -12,13 +12,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
+#include "cache/prefix_list.h"
 #include "engine/answer.h"
 #include "engine/histogram.h"
 #include "engine/model_runner.h"
@@ -82,6 +85,8 @@ class StepLoop {
   }
   // Ends everything.
   void AbortAll();
+  // Who hears of each prefix whose time to be retained is over, within Tick.
+  void SetOnExpired(std::function<void(const PrefixInfo&)> hook) { on_expired_ = std::move(hook); }
   // Of cached pages and of steps, against other tenants' shares; > 0; 1 unless set.
   void SetTenantShare(const std::string& tenant, double share);
   // All running sequences give their pages back and wait; they go on with the same bits. For tests.
@@ -126,6 +131,7 @@ class StepLoop {
     // When it was preempted without having come further; it has not since then.
     std::optional<std::chrono::steady_clock::time_point> futile_since;
     uint32_t num_reached = 0;  // of the prompt's tokens, computed or cached at some time
+    uint32_t num_copied = 0;   // of the page that is open, tokens that the cache had
     bool has_ended = false;
     bool is_forking = false;  // computes the prompt for all choices
 
@@ -184,6 +190,7 @@ class StepLoop {
   uint32_t num_deferred_ = 0;                                        // in the last step
   std::optional<std::chrono::steady_clock::time_point> idle_since_;  // of steps that did nothing
   EngineStats counts_;
+  std::function<void(const PrefixInfo&)> on_expired_;
 };
 
 }  // namespace quire

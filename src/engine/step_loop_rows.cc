@@ -84,8 +84,15 @@ void StepLoop::CommitRow(size_t row, Live& live, std::span<const float> logits) 
   if (answer.phase() == AnswerPhase::kPrefill) {
     answer.SetPromptComputed(end);
     live.num_reached = std::max(live.num_reached, end);
-    uint32_t& inserted = answer.mutable_prompt().num_inserted;  // again after an eviction
-    inserted = std::min(inserted + live.pages->num_inserted() - inserted_before, prompt_len);
+    // Of a page that began with tokens of the cache only the others are new; and none twice,
+    // although it may come again after an eviction.
+    const uint32_t page_size = runner_->options().page_size;
+    const bool ends_page = end / page_size > begin / page_size;
+    const uint32_t num_copied = ends_page ? std::exchange(live.num_copied, 0) : 0;
+    uint32_t newly = live.pages->num_inserted() - inserted_before;
+    newly -= std::min(newly, num_copied);
+    uint32_t& inserted = answer.mutable_prompt().num_inserted;
+    inserted = std::min(inserted + newly, prompt_len - answer.num_cached());
   }
   counts_.computed_prompt_tokens += std::min(end, prompt_len) - std::min(begin, prompt_len);
   ledger_.Serve(live.scheduled.tenant, end - begin);

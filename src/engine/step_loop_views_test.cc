@@ -59,6 +59,23 @@ TEST(EngineStats, WhatAnotherComputedMeanwhileIsCached) {
   EXPECT_EQ(second->prompt().num_inserted, 0u);
 }
 
+// Two prompts that part in the middle of a page: what the second takes from the cache and what it
+// brings into it are different tokens, wherever they part.
+TEST(EngineStats, CachedAndInsertedTokensOfAPromptAreDifferentOnes) {
+  for (uint32_t parts_at = 1; parts_at < 70; ++parts_at) {
+    Loop loop({.token_budget = 32});
+    std::vector<TokenId> prompt = Tokens(parts_at);
+    loop.RunUntilEnd(*loop.Add({.prompt = prompt}, 1));
+    for (uint32_t i = 0; i < 40; ++i) prompt.push_back(static_cast<TokenId>(200 - i));
+    const auto second = loop.Add({.prompt = prompt}, 1);
+    loop.RunUntilEnd(*second);
+    const PromptReport& report = second->prompt();
+    EXPECT_EQ(report.num_cached, parts_at);
+    EXPECT_EQ(report.num_cached + report.num_inserted, prompt.size() / 16 * 16) << parts_at;
+    EXPECT_EQ(loop.stats().computed_prompt_tokens, prompt.size());
+  }
+}
+
 TEST(EngineStats, TheHistogramsHaveEachStepThatComputed) {
   Loop loop({.token_budget = 32});
   loop.RunUntilEnd(*loop.Add({.prompt = Tokens(100)}, 3));

@@ -364,7 +364,9 @@ constexpr std::array kFamilies = {kCohere,
                                   Qwen3Moe(),
                                   SmolLm3()};
 
-constexpr ConfigWrapper kWrappers[] = {{"gemma3", "gemma3_text"}, {"mistral3", "mistral"}};
+constexpr ConfigWrapper kWrappers[] = {
+    {.model_type = "gemma3", .default_text_type = "gemma3_text", .runs = true},
+    {.model_type = "mistral3", .default_text_type = "mistral"}};
 
 }  // namespace
 

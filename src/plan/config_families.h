@@ -95,6 +95,7 @@ const ConfigFamily* FindConfigFamily(std::string_view model_type);  // nullptr i
 struct ConfigWrapper {
   std::string_view model_type;
   std::string_view default_text_type;
+  bool runs = false;  // this engine has the architecture that a GGUF file of it names
 };
 std::span<const ConfigWrapper> ConfigWrappers();
 

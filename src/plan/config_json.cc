@@ -82,7 +82,7 @@ StatusOr<const ConfigFamily*> FindFamily(std::string_view model_type) {
 struct TextPart {
   const Json* object;
   const ConfigFamily* family;
-  bool is_wrapped;
+  const ConfigWrapper* wrapper;  // nullptr: the root is it
 };
 
 StatusOr<TextPart> FindTextPart(const Json& root) {
@@ -97,10 +97,10 @@ StatusOr<TextPart> FindTextPart(const Json& root) {
     QUIRE_ASSIGN_OR_RETURN(const std::string type,
                            ConfigFields(*inner, {}).Text("model_type", wrapper.default_text_type));
     QUIRE_ASSIGN_OR_RETURN(const ConfigFamily* family, FindFamily(type));
-    return TextPart{&*inner, family, true};
+    return TextPart{&*inner, family, &wrapper};
   }
   QUIRE_ASSIGN_OR_RETURN(const ConfigFamily* family, FindFamily(outer));
-  return TextPart{&root, family, false};
+  return TextPart{&root, family, nullptr};
 }
 
 // Of a multimodal model the outer object may have it.
@@ -283,6 +283,8 @@ class Reader {
     };
     if (family_.window == ConfigWindow::kUpper && model_.groups.back().window != 0)
       refuse(fmt::format("{} with a window", family_.model_type));
+    if (family_.window == ConfigWindow::kEveryLayer && model_.groups.back().window != 0)
+      refuse("a GGUF file of it has no key for the window, and runs with all tokens kept");
     const Json* scaling = fields_.Find("rope_scaling");
     if (scaling == nullptr || !scaling->is_object()) return OkStatus();
     const ConfigFields rope(*scaling, {});
@@ -319,11 +321,12 @@ StatusOr<KvModel> ReadConfigJson(std::string_view text) {
   model.source = "config.json";
   QUIRE_ASSIGN_OR_RETURN(const std::string name, ConfigFields(root, {}).Text("_name_or_path", ""));
   model.name = Printable(name);
-  if (part.is_wrapped)
+  if (part.wrapper != nullptr)
     model.notes.push_back("a multimodal model: the language model alone is planned");
   QUIRE_RETURN_IF_ERROR(ReadWeightsType(ConfigFields(root, {}), model));
   QUIRE_RETURN_IF_ERROR(ReadWeightsType(ConfigFields(*part.object, {}), model));
   QUIRE_RETURN_IF_ERROR(Reader(*part.family, *part.object, model).Read());
+  if (part.wrapper != nullptr && !part.wrapper->runs) model.runs = false;
   return model;
 }
 

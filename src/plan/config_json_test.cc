@@ -129,10 +129,14 @@ TEST(ConfigJson, RestOfAModelIsRead) {
 
 TEST(ConfigJson, WhatThisEngineRunsIsSaid) {
   for (const char* name :
-       {"llama-3.2-1b", "mistral-7b-v0.1", "qwen2.5-0.5b", "qwen3-8b", "gemma-3-4b", "gemma-3-1b"})
+       {"llama-3.2-1b", "mistral-7b-v0.3", "qwen2.5-0.5b", "qwen3-8b", "gemma-3-4b", "gemma-3-1b"})
     EXPECT_TRUE(Read(Config(name)).runs) << name;
-  for (const char* name : {"mixtral-8x7b", "gemma-2-9b", "deepseek-v3", "gpt2", "qwen3-30b-a3b"})
+  for (const char* name :
+       {"mistral-7b-v0.1", "mixtral-8x7b", "gemma-2-9b", "deepseek-v3", "gpt2", "qwen3-30b-a3b"})
     EXPECT_FALSE(Read(Config(name)).runs) << name;
+  EXPECT_THAT(Read(Config("mistral-7b-v0.1")).notes, Contains(HasSubstr("all tokens kept")));
+  const Json wrapped = {{"model_type", "mistral3"}, {"text_config", Config("mistral-7b-v0.3")}};
+  EXPECT_FALSE(Read(wrapped).runs);  // its GGUF is of another architecture
   Json json = Config("llama-3-8b");
   json["rope_scaling"] = {{"rope_type", "longrope"}};
   EXPECT_FALSE(Read(json).runs);

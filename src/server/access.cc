@@ -127,26 +127,28 @@ Status Access::Reload() {
   return OkStatus();
 }
 
-std::optional<HttpResponse> Access::Refuse(const HttpRequest& head) const {
+std::optional<ApiError> Access::RefuseHost(const HttpRequest& head) const {
   const bool checks_host = (is_loopback_ && !is_local_socket_) || !options_.allowed_hosts.empty();
-  if (checks_host) {
-    for (const auto& [name, value] : head.fields) {
-      if (name != "host") continue;
-      const auto host = HostName(value);
-      const auto is_host = [&](const std::string& known) { return known == "*" || known == *host; };
-      if (host.has_value() &&
-          (*host == "localhost" || *host == "127.0.0.1" || *host == "::1" || *host == bound_host_ ||
-           std::any_of(options_.allowed_hosts.begin(), options_.allowed_hosts.end(), is_host)))
-        continue;
-      const ApiError error{.status = 403,
-                           .type = "permission_error",
-                           .code = "host_not_allowed",
-                           .message =
-                               "The name in the field Host is not one of this server's. Its "
-                               "operator can add it: --allowed-hosts NAME."};
-      return HttpResponse{.status = 403, .body = ToJson(error), .closes = true};
-    }
+  if (!checks_host) return std::nullopt;
+  for (const auto& [name, value] : head.fields) {
+    if (name != "host") continue;
+    const auto host = HostName(value);
+    const auto is_host = [&](const std::string& known) { return known == "*" || known == *host; };
+    if (host.has_value() &&
+        (*host == "localhost" || *host == "127.0.0.1" || *host == "::1" || *host == bound_host_ ||
+         std::any_of(options_.allowed_hosts.begin(), options_.allowed_hosts.end(), is_host)))
+      continue;
+    return ApiError{.status = 403,
+                    .type = "permission_error",
+                    .code = "host_not_allowed",
+                    .message =
+                        "The name in the field Host is not one of this server's. Its operator can "
+                        "add it: --allowed-hosts NAME."};
   }
+  return std::nullopt;
+}
+
+std::optional<HttpResponse> Access::AnswerPreflight(const HttpRequest& head) const {
   if (head.method == "OPTIONS" && head.Field("access-control-request-method").has_value()) {
     const auto origin = head.Field("origin");  // of no page we know: as any other request
     if (!origin.has_value() || !IsAllowedOrigin(*origin)) return std::nullopt;

@@ -50,10 +50,11 @@ class Access {
   // 127.0.0.0/8, ::1, localhost, or a Unix socket: only this machine's processes reach it.
   static bool IsLoopback(const HttpOptions& http);
 
-  // What the head alone decides, in this order: a foreign Host (403 host_not_allowed, SEC-06), the
-  // preflight of an allowed origin (204, without the fields of AddCorsFields). Unset: go on with
-  // Identify.
-  std::optional<HttpResponse> Refuse(const HttpRequest& head) const;
+  // Of each head, in this order: a foreign Host (403 host_not_allowed, SEC-06; the connection is to
+  // close), then the preflight of an allowed origin (204, without the fields of AddCorsFields).
+  // Unset: go on with Identify.
+  std::optional<ApiError> RefuseHost(const HttpRequest& head) const;
+  std::optional<HttpResponse> AnswerPreflight(const HttpRequest& head) const;
 
   // The client, or 401. Paths that need no key give a client without rights when there is none or a
   // wrong one. Where no keys are, everyone is tenant "default", with all rights on loopback and

@@ -161,7 +161,7 @@ TEST(Access, AnOpenAddressWithoutKeysIsRefusedAtStart) {
 TEST(Access, AForeignHostIsRefusedOnLoopback) {
   const Access access = Make({.allowed_hosts = {"Chat.Example"}}, {.host = "127.0.0.2"});
   const auto status_of = [](const Access& of, const std::string& host) {
-    const auto refusal = of.Refuse(Get({"health"}, {{"host", host}}));
+    const auto refusal = of.RefuseHost(Get({"health"}, {{"host", host}}));
     return refusal.has_value() ? refusal->status : 200;
   };
   for (const char* host :
@@ -175,8 +175,8 @@ TEST(Access, AForeignHostIsRefusedOnLoopback) {
     EXPECT_EQ(status_of(access, host), 403) << host;
   // Two Host fields: each must be known.
   EXPECT_TRUE(
-      access.Refuse(Get({"health"}, {{"host", "localhost"}, {"host", "evil"}})).has_value());
-  EXPECT_FALSE(access.Refuse(Get({"health"})).has_value());
+      access.RefuseHost(Get({"health"}, {{"host", "localhost"}, {"host", "evil"}})).has_value());
+  EXPECT_FALSE(access.RefuseHost(Get({"health"})).has_value());
   EXPECT_EQ(status_of(Make({.allowed_hosts = {"*"}}), "evil.example"), 200);
   EXPECT_EQ(status_of(Make({}, {.unix_path = "/run/quire.sock"}), "evil.example"), 200);
   const HttpOptions open{.host = "0.0.0.0"};
@@ -197,13 +197,13 @@ TEST(Access, PagesOfOtherOriginsGetNothing) {
   HttpFields fields;
   Make({}).AddCorsFields(preflight, &fields);
   EXPECT_TRUE(fields.empty());
-  EXPECT_FALSE(Make({}).Refuse(preflight).has_value());
+  EXPECT_FALSE(Make({}).AnswerPreflight(preflight).has_value());
 
   const Access access = Make({.keys = {"k"}, .cors_origins = {"https://chat.example"}});
-  EXPECT_FALSE(access.Refuse(preflight).has_value());
+  EXPECT_FALSE(access.AnswerPreflight(preflight).has_value());
   EXPECT_FALSE(access.Identify(preflight).ok());
   preflight.fields[1].second = "https://chat.example";
-  const auto answer = access.Refuse(preflight);
+  const auto answer = access.AnswerPreflight(preflight);
   ASSERT_TRUE(answer.has_value());
   EXPECT_EQ(answer->status, 204);
   access.AddCorsFields(preflight, &fields);
@@ -212,7 +212,7 @@ TEST(Access, PagesOfOtherOriginsGetNothing) {
   EXPECT_THAT(answer->fields, ::testing::Contains(std::pair<std::string, std::string>(
                                   "access-control-allow-headers", "authorization,x-a")));
   preflight.fields[0].second = "evil.example";
-  EXPECT_EQ(access.Refuse(preflight)->status, 403);
+  EXPECT_EQ(access.RefuseHost(preflight)->status, 403);
 }
 
 TEST(Access, ReloadTakesNewKeysAndKeepsTheOldOnAnError) {

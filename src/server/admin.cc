@@ -15,12 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-KvReport ReportNow(Engine& engine) {
-  KvReport report;
-  engine.Ask([&](StepLoop& loop) { report = ReadKvReport(engine, loop, loop.stats()); });
-  return report;
-}
-
 Json RequestJson(const RequestInfo& info) {
   return {{"id", info.id},
           {"request_id", info.label},
@@ -46,71 +40,81 @@ bool MaySee(const Client& client, const std::string& tenant) {
 }  // namespace
 
 Admin::Admin(Engine* engine, const ServedModel* model, const Metrics* metrics)
-    : engine_(engine), prefixes_(engine, model, metrics, &events_) {}
+    : engine_(engine), prefixes_(engine, model, metrics, events_) {}
 
-std::string Admin::Cache(const Client& client) {
-  const KvReport report = ReportNow(*engine_);
-  return client.is_admin ? KvReportJson(report) : KvReportJson(report, client.tenant);
+AdminWork Admin::Cache(const Client& client) const {
+  return [engine = engine_, client](StepLoop& loop) -> AdminAnswer {
+    return [report = ReadKvReport(*engine, loop, loop.stats()), client] {
+      return client.is_admin ? KvReportJson(report) : KvReportJson(report, client.tenant);
+    };
+  };
 }
 
-ApiResult<std::string> Admin::DropTenant(const Client& client, const std::string& tenant) {
+ApiResult<AdminWork> Admin::DropTenant(const Client& client, const std::string& tenant) {
   if (!MaySee(client, tenant))
     return PermissionDenied("Another tenant's cache can be dropped with an admin's key only.");
-  uint32_t num_pages = 0;
-  engine_->Ask([&](StepLoop& loop) { num_pages = loop.cache().DropTenant(tenant); });
-  const std::string text = ToText({{"tenant", tenant}, {"dropped_pages", num_pages}});
-  events_.Add("prefix", tenant,
-              ToText({{"action", "tenant_dropped"}, {"dropped_pages", num_pages}}));
-  return text;
+  return AdminWork([this, tenant](StepLoop& loop) -> AdminAnswer {
+    return [this, tenant, num_pages = loop.cache().DropTenant(tenant)] {
+      events_->Add("prefix", tenant,
+                   ToText({{"action", "tenant_dropped"}, {"dropped_pages", num_pages}}));
+      return ToText({{"tenant", tenant}, {"dropped_pages", num_pages}});
+    };
+  });
 }
 
-ApiResult<std::string> Admin::ResetPrefixCache(const Client& client, bool resets_running) {
+ApiResult<AdminWork> Admin::ResetPrefixCache(const Client& client, bool resets_running) {
   if (!client.is_admin)
     return PermissionDenied("The cache of all tenants can be reset with an admin's key only.");
-  bool success = false;
-  engine_->Ask([&](StepLoop& loop) {
+  return AdminWork([this, resets_running](StepLoop& loop) -> AdminAnswer {
     if (resets_running) loop.PreemptAll();
-    if (loop.cache().pool().held_bytes() > 0) return;
-    loop.cache().DropAll();
-    success = true;
+    const bool success = loop.cache().pool().held_bytes() == 0;
+    if (success) loop.cache().DropAll();
+    return [this, success] {
+      if (success) events_->Add("prefix", "", ToText({{"action", "reset"}}));
+      return ToText({{"success", success}});
+    };
   });
-  if (success) events_.Add("prefix", "", ToText({{"action", "reset"}}));
-  return ToText({{"success", success}});
 }
 
-std::string Admin::Requests(const Client& client) {
-  Json json = {{"schema", 1}, {"requests", Json::array()}};
-  for (const RequestInfo& info : engine_->requests())
-    if (MaySee(client, info.tenant)) json["requests"].push_back(RequestJson(info));
-  return ToText(json);
+AdminWork Admin::Requests(const Client& client) const {
+  return [client](StepLoop& loop) -> AdminAnswer {
+    return [client, requests = loop.requests()] {
+      Json json = {{"schema", 1}, {"requests", Json::array()}};
+      for (const RequestInfo& info : requests)
+        if (MaySee(client, info.tenant)) json["requests"].push_back(RequestJson(info));
+      return ToText(json);
+    };
+  };
 }
 
-ApiResult<std::string> Admin::AbortRequest(const Client& client, const std::string& id) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
-  const bool is_number = error == std::errc() && end == id.data() + id.size();
-  uint32_t num_aborted = 0;
-  engine_->Ask([&](StepLoop& loop) {
+AdminWork Admin::AbortRequest(const Client& client, const std::string& id) const {
+  return [client, id](StepLoop& loop) -> AdminAnswer {
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
+    const bool is_number = error == std::errc() && end == id.data() + id.size();
+    uint32_t num_aborted = 0;
     for (const RequestInfo& info : loop.requests())
-      if (MaySee(client, info.tenant) && (info.label == id || (is_number && info.id == number)))
+      if (MaySee(client, info.tenant) && (is_number ? info.id == number : info.label == id))
         num_aborted += loop.Abort(info.id) ? 1 : 0;
-  });
-  if (num_aborted == 0)
-    return ApiError{.status = 404,
-                    .code = "request_not_found",
-                    .message = fmt::format("No request '{}' waits or runs; GET /quire/v1/requests "
-                                           "lists those that do.",
-                                           Printable(id))};
-  return ToText({{"id", id}, {"aborted", num_aborted}});
+    return [id, num_aborted]() -> ApiResult<std::string> {
+      if (num_aborted == 0)
+        return ApiError{.status = 404,
+                        .code = "request_not_found",
+                        .message = fmt::format("No request '{}' waits or runs; GET "
+                                               "/quire/v1/requests lists those that do.",
+                                               Printable(id))};
+      return ToText({{"id", id}, {"aborted", num_aborted}});
+    };
+  };
 }
 
 void Admin::NoteStart(const std::string& request_id, const std::string& tenant,
                       const std::string& endpoint) {
-  events_.Add("request", tenant,
-              ToText({{"action", "started"},
-                      {"request_id", request_id},
-                      {"tenant", tenant},
-                      {"endpoint", endpoint}}));
+  events_->Add("request", tenant,
+               ToText({{"action", "started"},
+                       {"request_id", request_id},
+                       {"tenant", tenant},
+                       {"endpoint", endpoint}}));
 }
 
 void Admin::NoteEnd(const CallSummary& call) {
@@ -129,7 +133,7 @@ void Admin::NoteEnd(const CallSummary& call) {
     json["preemptions"] = call.num_preemptions;
   }
   json["seconds"] = call.total_seconds;
-  events_.Add("request", call.tenant, ToText(json));
+  events_->Add("request", call.tenant, ToText(json));
 }
 
 void Admin::NotePages(KvReport now) {
@@ -155,8 +159,8 @@ void Admin::NotePages(KvReport now) {
   }
   has_changed = has_changed || now.cache.bytes != last_pages_.cache.bytes;
   if (has_changed)
-    events_.Add("page", "",
-                ToText({{"free_bytes", now.cache.free_bytes}, {"groups", std::move(groups)}}));
+    events_->Add("page", "",
+                 ToText({{"free_bytes", now.cache.free_bytes}, {"groups", std::move(groups)}}));
   last_pages_ = std::move(now);
 }
 

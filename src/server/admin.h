@@ -3,8 +3,7 @@
 //
 // A client sees what is its tenant's, an admin all. No text or token of a prompt is ever told.
 //
-// Threading: the helper thread: functions that ask the engine wait for the end of a step. Events
-// may be read by any thread.
+// Threading: any thread, but for NotePages; nothing waits for the engine (server/admin_work.h).
 #pragma once
 
 #include <memory>
@@ -12,6 +11,7 @@
 #include <string_view>
 
 #include "engine/engine.h"
+#include "server/admin_work.h"
 #include "server/api/api_error.h"
 #include "server/api/served_model.h"
 #include "server/call_summary.h"
@@ -29,17 +29,18 @@ class Admin {
   Admin(Engine* engine, const ServedModel* model, const Metrics* metrics);
 
   // GET /quire/v1/cache. A tenant's key gets the plan and its own bytes.
-  std::string Cache(const Client& client);
+  AdminWork Cache(const Client& client) const;
   // DELETE /quire/v1/tenants/{t}/cache: all its prefixes; what runs keeps its pages to its end.
-  ApiResult<std::string> DropTenant(const Client& client, const std::string& tenant);
+  ApiResult<AdminWork> DropTenant(const Client& client, const std::string& tenant);
   // POST /reset_prefix_cache: {"success": false}, and nothing dropped, while a request holds pages,
   // unless `resets_running`: then they are preempted and compute anew. Admins only.
-  ApiResult<std::string> ResetPrefixCache(const Client& client, bool resets_running);
+  ApiResult<AdminWork> ResetPrefixCache(const Client& client, bool resets_running);
 
-  // GET and DELETE /quire/v1/requests. An id is the number that the list tells, or an x-request-id:
-  // then all that have it are ended.
-  std::string Requests(const Client& client);
-  ApiResult<std::string> AbortRequest(const Client& client, const std::string& id);
+  // GET and DELETE /quire/v1/requests. A plain number is the id that the list tells; all else is an
+  // x-request-id, and all that have it are ended. So no client's choice of ids takes the place of
+  // ours: one that is a plain number finds nothing by itself.
+  AdminWork Requests(const Client& client) const;
+  AdminWork AbortRequest(const Client& client, const std::string& id) const;
 
   PrefixAdmin& prefixes() { return prefixes_; }
   Engine& engine() { return *engine_; }
@@ -47,7 +48,7 @@ class Admin {
   // GET /quire/v1/events: EventLog::Next. The server tells of requests as they start and end, and
   // gives NotePages a report about once a second as long as somebody watches: it adds one "page"
   // event if pages came or went. By one thread, and asks nothing.
-  EventLog& events() { return events_; }
+  EventLog& events() { return *events_; }
   void NoteStart(const std::string& request_id, const std::string& tenant,
                  const std::string& endpoint);
   void NoteEnd(const CallSummary& call);
@@ -55,7 +56,7 @@ class Admin {
 
  private:
   Engine* const engine_;
-  EventLog events_;
+  const std::shared_ptr<EventLog> events_ = std::make_shared<EventLog>();
   PrefixAdmin prefixes_;
   KvReport last_pages_;  // of the last NotePages
 };

@@ -1,10 +1,9 @@
 #include "server/admin_calls.h"
 
 #include <charconv>
+#include <new>
 #include <string>
 #include <utility>
-
-#include "server/live_calls.h"
 
 namespace quire {
 namespace {
@@ -24,8 +23,8 @@ std::string QueryOf(const HttpRequest& request, std::string_view name) {
 
 bool IsTrue(std::string_view text) { return text == "true" || text == "1" || text == "True"; }
 
-ApiResult<std::string> AnswerOf(Admin& admin, const PlanAnswers& plans, const RouteMatch& match,
-                                const HttpRequest& request, const Client& client) {
+ApiResult<AdminWork> WorkOf(Admin& admin, const RouteMatch& match, const HttpRequest& request,
+                            const Client& client) {
   switch (match.route->id) {
     case RouteId::kCache:
       return admin.Cache(client);
@@ -43,12 +42,19 @@ ApiResult<std::string> AnswerOf(Admin& admin, const PlanAnswers& plans, const Ro
       return admin.Requests(client);
     case RouteId::kAbortRequest:
       return admin.AbortRequest(client, match.argument);
-    case RouteId::kPlan:
-      return plans.Answer(request.body);
     case RouteId::kResetPrefixCache:
       return admin.ResetPrefixCache(client, IsTrue(QueryOf(request, "reset_running_requests")));
     default:
       return UnknownUrl(request.method, request.Path());
+  }
+}
+
+// On the engine's thread, which goes on when there is no memory for this.
+AdminAnswer RunGuarded(const AdminWork& work, StepLoop& loop) {
+  try {
+    return work(loop);
+  } catch (const std::bad_alloc&) {
+    return [] { return InternalError(); };
   }
 }
 
@@ -60,6 +66,7 @@ struct AdminCalls::PrefixCall {
   const Client client;
   TenantSlot slot;
   HttpReply reply;
+  const Clock::time_point start = Clock::now();
   std::optional<PendingPrefix> pending = {};  // none until the engine has it
   bool is_gone = false;
   bool is_finishing = false;
@@ -75,14 +82,13 @@ struct AdminCalls::Watcher {
 };
 
 AdminCalls::AdminCalls(Admin* admin, const Metrics* metrics, const PlanAnswers* plans,
-                       HttpServer* server, HelperThread* helper,
-                       std::chrono::milliseconds keep_alive)
+                       HttpServer* server, HelperThread* helper, const CallTimes& times)
     : admin_(admin),
       metrics_(metrics),
       plans_(plans),
       server_(server),
       helper_(helper),
-      keep_alive_(keep_alive) {}
+      times_(times) {}
 
 bool AdminCalls::Takes(RouteId id) {
   switch (id) {
@@ -110,19 +116,61 @@ void AdminCalls::Start(const RouteMatch& match, HttpRequest request, Client clie
   if (match.route->id == RouteId::kEvents)
     return StartWatch(request, std::move(client), std::move(reply));
   if (match.route->id == RouteId::kMetrics) return StartScrape(std::move(reply));
+  if (match.route->id == RouteId::kPlan)
+    return StartPlan(std::move(request.body), std::move(reply));
   if (match.route->id == RouteId::kAddPrefix)
     return StartPrefix(std::move(request.body), std::move(client), std::move(slot),
                        std::move(reply));
+  looks_.push_back({reply, Clock::now()});
+  const Sender send = [reply](HttpResponse response) mutable { reply.Send(std::move(response)); };
+  if (!match.route->has_body) return AskEngine(WorkOf(*admin_, match, request, client), 200, send);
   auto shared = std::make_shared<HttpRequest>(std::move(request));
-  helper_->Post([this, shared, match, client = std::move(client), reply]() mutable {
-    HttpResponse response = ResponseOf(AnswerOf(*admin_, *plans_, match, *shared, client), 200);
-    server_->Post(
-        [reply, response = std::move(response)]() mutable { reply.Send(std::move(response)); });
+  helper_->Post([this, shared, match, client = std::move(client),
+                 send] { AskEngine(WorkOf(*admin_, match, *shared, client), 200, send); },
+                FailureOf(send));
+}
+
+void AdminCalls::StartPlan(std::string body, HttpReply reply) {
+  const Sender send = [reply = std::move(reply)](HttpResponse response) mutable {
+    reply.Send(std::move(response));
+  };
+  helper_->Post(
+      [plans = plans_, server = server_, body = std::move(body), send] {
+        server->Post([send, response = ResponseOf(plans->Answer(body), 200)]() mutable {
+          send(std::move(response));
+        });
+      },
+      FailureOf(send));
+}
+
+std::function<void()> AdminCalls::FailureOf(Sender send) {
+  return [server = server_, send = std::move(send)] {
+    server->Post([send] { send(ErrorResponse(InternalError())); });
+  };
+}
+
+// Any thread. The engine may run what it was asked after this object is gone, but then the HTTP
+// thread has ended and runs nothing: only there `this` is touched.
+void AdminCalls::AskEngine(ApiResult<AdminWork> work, int status, Sender send) {
+  if (!work.ok())
+    return server_->Post(
+        [send = std::move(send), response = ErrorResponse(work.error())]() mutable {
+          send(std::move(response));
+        });
+  admin_->engine().AskLater([this, server = server_, work = std::move(work.value()), status,
+                             send = std::move(send)](StepLoop& loop) {
+    server->Post([this, answer = RunGuarded(work, loop), status, send]() mutable {
+      helper_->Post(
+          [server = server_, answer = std::move(answer), status, send] {
+            server->Post([send, response = ResponseOf(answer(), status)]() mutable {
+              send(std::move(response));
+            });
+          },
+          FailureOf(send));
+    });
   });
 }
 
-// The engine may run what it was asked after this object is gone, but then the HTTP thread has
-// ended and runs nothing: only there `this` is touched.
 void AdminCalls::StartScrape(HttpReply reply) {
   struct Numbers {
     EngineStats stats;
@@ -134,12 +182,17 @@ void AdminCalls::StartScrape(HttpReply reply) {
     numbers->stats = loop.stats();
     numbers->report = ReadKvReport(*engine, loop, numbers->stats);
     server->Post([this, numbers, reply] {
-      helper_->Post([metrics = metrics_, server = server_, numbers, reply] {
-        HttpResponse response = {.content_type = kMetricsContentType,
-                                 .body = metrics->Text(numbers->stats, numbers->report)};
-        server->Post(
-            [reply, response = std::move(response)]() mutable { reply.Send(std::move(response)); });
-      });
+      const Sender send = [reply](HttpResponse response) mutable {
+        reply.Send(std::move(response));
+      };
+      helper_->Post(
+          [metrics = metrics_, server = server_, numbers, send] {
+            HttpResponse response = {.content_type = kMetricsContentType,
+                                     .body = metrics->Text(numbers->stats, numbers->report)};
+            server->Post(
+                [send, response = std::move(response)]() mutable { send(std::move(response)); });
+          },
+          FailureOf(send));
     });
   });
 }
@@ -176,32 +229,36 @@ void AdminCalls::StartPrefix(std::string body, Client client, TenantSlot slot, H
                       live->is_gone = true;
                       if (live->pending.has_value()) live->pending->answer->Abort();
                     });
-  helper_->Post([this, call, body = std::move(body)] {
-    auto started = std::make_shared<ApiResult<PendingPrefix>>(
-        admin_->prefixes().Start(call->client, body, [server = server_] { server->Ring(); }));
-    server_->Post([this, call, started] {
-      if (started->ok()) {
-        call->pending = std::move(started->value());
-        call->slot.Charge(call->pending->tokens.size());
-        if (call->is_gone) call->pending->answer->Abort();
-      } else {
-        call->is_gone = true;
-        call->reply.Send(ErrorResponse(started->error()));
-      }
-      if (call->is_gone) call->slot.Reset();  // here: the helper may hold the call longer
-      OnRing();
-    });
-  });
+  const Sender fail = [call](HttpResponse response) {
+    call->is_gone = true;
+    call->reply.Send(std::move(response));
+    call->slot.Reset();
+  };
+  helper_->Post(
+      [this, call, body = std::move(body)] {
+        auto started = std::make_shared<ApiResult<PendingPrefix>>(
+            admin_->prefixes().Start(call->client, body, [server = server_] { server->Ring(); }));
+        server_->Post([this, call, started] {
+          if (started->ok()) {
+            call->pending = std::move(started->value());
+            call->slot.Charge(call->pending->tokens.size());
+            if (call->is_gone) call->pending->answer->Abort();
+          } else {
+            call->is_gone = true;
+            call->reply.Send(ErrorResponse(started->error()));
+          }
+          if (call->is_gone) call->slot.Reset();  // here: the helper may hold the call longer
+          OnRing();
+        });
+      },
+      FailureOf(fail));
 }
 
 void AdminCalls::FinishPrefix(const std::shared_ptr<PrefixCall>& call) {
   call->is_finishing = true;
-  helper_->Post([this, call] {
-    HttpResponse response = ResponseOf(admin_->prefixes().Finish(*call->pending), 201);
-    server_->Post([call, response = std::move(response)]() mutable {
-      call->reply.Send(std::move(response));
-      call->slot.Reset();
-    });
+  AskEngine(admin_->prefixes().Finish(*call->pending), 201, [call](HttpResponse response) {
+    call->reply.Send(std::move(response));
+    call->slot.Reset();
   });
 }
 
@@ -241,6 +298,10 @@ void AdminCalls::StartWatch(const HttpRequest& request, Client client, HttpReply
                        .fields = {{"cache-control", "no-cache"}, {"x-accel-buffering", "no"}},
                        .body = ": watching\n\n"};
   watcher->reply.Start(std::move(head));
+  if (request.method == "HEAD") {
+    watcher->is_gone = true;
+    return watcher->reply.Finish();
+  }
   WriteEvents(*watcher);
 }
 
@@ -248,14 +309,38 @@ void AdminCalls::WriteEvents(Watcher& watcher) {
   if (watcher.is_gone || watcher.reply.unsent_bytes() > 0) return;
   std::string events = admin_->events().Next(watcher.client, &watcher.last_id, kMostEventBytes);
   const auto now = Clock::now();
-  if (events.empty() && keep_alive_.count() > 0 && now - watcher.last_sent > keep_alive_)
+  if (events.empty() && times_.keep_alive.count() > 0 &&
+      now - watcher.last_sent > times_.keep_alive)
     events = kKeepAliveEvent;
   if (events.empty()) return;
   watcher.last_sent = now;
   watcher.reply.Write(std::move(events));
 }
 
+void AdminCalls::EndOverdue() {
+  std::erase_if(looks_, [this](Look& look) {
+    if (look.reply.has_started() || look.reply.is_gone()) return true;
+    const auto error = Overdue(times_, look.start, /*is_queued=*/false);
+    if (error.has_value()) look.reply.Send(ErrorResponse(*error));
+    return error.has_value();
+  });
+  for (const auto& call : prefixes_) {
+    if (call->is_gone) continue;
+    const bool is_queued =
+        call->pending.has_value() && call->pending->answer->phase() == AnswerPhase::kQueued;
+    if (const auto error = Overdue(times_, call->start, is_queued)) End(*call, *error);
+  }
+}
+
+void AdminCalls::End(PrefixCall& call, const ApiError& error) {
+  call.is_gone = true;
+  if (call.pending.has_value()) call.pending->answer->Abort();
+  call.reply.Send(ErrorResponse(error));
+  call.slot.Reset();
+}
+
 void AdminCalls::OnTick() {
+  EndOverdue();
   std::erase_if(watchers_, [](const auto& watcher) { return watcher->is_gone; });
   if (watchers_.empty()) return;
   const auto watchers = watchers_;  // a write may end one
@@ -264,11 +349,11 @@ void AdminCalls::OnTick() {
 }
 
 void AdminCalls::CutAll(const ApiError& error) {
-  for (const auto& call : std::exchange(prefixes_, {})) {
-    call->is_gone = true;
-    if (call->pending.has_value()) call->pending->answer->Abort();
-    call->reply.Send(ErrorResponse(error));
-  }
+  for (const auto& call : std::exchange(prefixes_, {}))
+    if (!call->is_gone) End(*call, error);
+}
+
+void AdminCalls::EndWatches() {
   for (const auto& watcher : std::exchange(watchers_, {}))
     if (!watcher->is_gone) watcher->reply.Finish();
 }

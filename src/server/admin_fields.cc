@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/message_text.h"
+
 namespace quire {
 namespace {
 
@@ -32,6 +34,17 @@ ApiResult<std::optional<uint32_t>> ReadCount(const Json& object, const char* nam
   if (!(number >= least && number <= most) || number != std::floor(number))
     return InvalidValue(name, fmt::format("{}: need an integer from {} to {}", name, least, most));
   return std::optional<uint32_t>(static_cast<uint32_t>(number));
+}
+
+std::optional<ApiError> RefuseUnknown(const Json& object,
+                                      const std::function<bool(std::string_view)>& is_known) {
+  for (const auto& [name, value] : object.items())
+    if (!is_known(name))
+      return ApiError{
+          .code = "unknown_parameter",
+          .message = fmt::format("Nobody knows the field {} here.", Printable(name, 64)),
+          .param = name};
+  return {};
 }
 
 ApiResult<std::optional<std::string>> ReadText(const Json& object, const char* name, size_t most) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <thread>
@@ -41,6 +42,13 @@ class AdminTest : public testing::Test {
     std::iota(ids.begin(), ids.end(), first);
     return ids;
   }
+  // The engine's part, then the rest.
+  ApiResult<std::string> Run(const ApiResult<AdminWork>& work) {
+    if (!work.ok()) return work.error();
+    AdminAnswer answer;
+    engine_->Ask([&](StepLoop& loop) { answer = work.value()(loop); });
+    return answer();
+  }
   static Json Parsed(const ApiResult<std::string>& result) {
     EXPECT_TRUE(result.ok()) << ToJson(result.error());
     return result.ok() ? Json::parse(result.value()) : Json();
@@ -49,13 +57,18 @@ class AdminTest : public testing::Test {
     auto pending = admin_->prefixes().Start(client, body.dump(), {});
     if (!pending.ok()) return pending.error();
     (void)pending.value().answer->WaitForAll();
-    return admin_->prefixes().Finish(pending.value());
+    return Run(admin_->prefixes().Finish(pending.value()));
   }
   Json List(const Client& client, const std::string& sort = "") {
-    return Parsed(admin_->prefixes().List(client, sort, ""))["prefixes"];
+    return Parsed(Run(admin_->prefixes().List(client, sort, "")))["prefixes"];
   }
   Json Match(const Client& client, const Json& ids) {
-    return Parsed(admin_->prefixes().Match(client, Json{{"token_ids", ids}}.dump()));
+    return Parsed(Run(admin_->prefixes().Match(client, Json{{"token_ids", ids}}.dump())));
+  }
+  ApiError MatchError(const Json& body) {
+    const auto match = admin_->prefixes().Match(kAda, body.dump());
+    EXPECT_FALSE(match.ok()) << body;
+    return match.ok() ? ApiError() : match.error();
   }
   std::shared_ptr<Answer> Submit(const std::string& tenant, const std::string& label,
                                  size_t prompt_len, uint32_t max_tokens) {
@@ -109,9 +122,10 @@ TEST_F(AdminTest, ARetainedPrefixHasATimeAndAChangedOneTheNewTime) {
   EXPECT_EQ(added["pinned"], false);
   EXPECT_NEAR(added["expires_at"].get<double>(), now + 100, 2);
   const std::string id = added["id"];
-  const Json changed = Parsed(admin_->prefixes().Change(kAda, id, R"({"ttl_s": 500})"));
+  const Json changed = Parsed(Run(admin_->prefixes().Change(kAda, id, R"({"ttl_s": 500})")));
   EXPECT_NEAR(changed["retained_until"].get<double>(), now + 500, 2);
-  const Json freed = Parsed(admin_->prefixes().Change(kAda, id, R"({"pin": false, "ttl_s": 0})"));
+  const Json freed =
+      Parsed(Run(admin_->prefixes().Change(kAda, id, R"({"pin": false, "ttl_s": 0})")));
   EXPECT_EQ(freed["retained_until"], nullptr);
   EXPECT_EQ(freed["pinned"], false);
   EXPECT_EQ(engine_->stats().kv_pinned_bytes, 0u);
@@ -125,13 +139,32 @@ TEST_F(AdminTest, ARetainedPrefixGoesAtItsTimeHoweverOftenTheEngineIsAsked) {
   EXPECT_EQ(engine_->stats().kv_pinned_bytes, 0u);
 }
 
+TEST_F(AdminTest, AnEventTellsThatTheTimeOfAPrefixIsOver) {
+  const Json added = Parsed(Add(kAda, {{"token_ids", Ids(32)}, {"ttl_s", 1}, {"label", "short"}}));
+  uint64_t seen = admin_->events().last_id(kAda);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  std::string events;
+  while (events.empty() && std::chrono::steady_clock::now() < end) {
+    events = admin_->events().Next(kAda, &seen, 1 << 16);
+    std::this_thread::yield();
+  }
+  EXPECT_NE(events.find("event: prefix"), std::string::npos);
+  const Json event = Json::parse(events.substr(events.find('{')));
+  EXPECT_EQ(event["action"], "expired");
+  EXPECT_EQ(event["id"], added["id"]);
+  EXPECT_EQ(event["label"], "short");
+  EXPECT_EQ(event["tokens"], 32);
+  EXPECT_EQ(event["pinned"], false);
+  EXPECT_EQ(admin_->events().last_id(kBob), 0u);
+}
+
 TEST_F(AdminTest, ADroppedPrefixIsGone) {
   const std::string id = Parsed(Add(kAda, {{"token_ids", Ids(48)}}))["id"];
   EXPECT_EQ(Match(kAda, Ids(48))["id"], id);
-  EXPECT_EQ(Parsed(admin_->prefixes().Drop(kAda, id))["dropped_pages"], 3);
+  EXPECT_EQ(Parsed(Run(admin_->prefixes().Drop(kAda, id)))["dropped_pages"], 3);
   EXPECT_EQ(Match(kAda, Ids(48))["matched_tokens"], 0);
   EXPECT_EQ(Match(kAda, Ids(48))["id"], nullptr);
-  const auto again = admin_->prefixes().Drop(kAda, id);
+  const auto again = Run(admin_->prefixes().Drop(kAda, id));
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.error().status, 404);
 }
@@ -141,19 +174,19 @@ TEST_F(AdminTest, ATenantSeesOnlyItsOwn) {
   const std::string id = Parsed(Add(kAda, {{"token_ids", Ids(48)}}))["id"];
   EXPECT_TRUE(List(kBob).empty());
   EXPECT_EQ(Match(kBob, Ids(48))["matched_tokens"], 0);
-  for (const auto& result : {admin_->prefixes().Drop(kBob, id),
-                             admin_->prefixes().Change(kBob, id, R"({"pin":false})")}) {
+  for (const auto& result : {Run(admin_->prefixes().Drop(kBob, id)),
+                             Run(admin_->prefixes().Change(kBob, id, R"({"pin":false})"))}) {
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().status, 404);
   }
   EXPECT_EQ(admin_->DropTenant(kBob, "ada").error().status, 403);
   EXPECT_EQ(admin_->ResetPrefixCache(kBob, false).error().status, 403);
-  const Json own = Json::parse(admin_->Cache(kBob));
+  const Json own = Parsed(Run(admin_->Cache(kBob)));
   EXPECT_FALSE(own.contains("held_bytes"));
   EXPECT_TRUE(own["tenants"].empty());
-  EXPECT_EQ(Json::parse(admin_->Cache(kAda))["tenants"][0]["name"], "ada");
+  EXPECT_EQ(Parsed(Run(admin_->Cache(kAda)))["tenants"][0]["name"], "ada");
   EXPECT_EQ(List(kOperator).size(), 1u);
-  EXPECT_EQ(Parsed(admin_->DropTenant(kOperator, "ada"))["dropped_pages"], 3);
+  EXPECT_EQ(Parsed(Run(admin_->DropTenant(kOperator, "ada")))["dropped_pages"], 3);
   EXPECT_TRUE(List(kAda).empty());
 }
 
@@ -163,7 +196,7 @@ TEST_F(AdminTest, RetainedBytesOfATenantAreLimited) {
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, "retained_budget_exceeded");
   EXPECT_TRUE(Add(kBob, {{"token_ids", Ids(48)}, {"ttl_s", 0}, {"pin", true}}).ok());
-  EXPECT_TRUE(admin_->DropTenant(kBob, "bob").ok());
+  EXPECT_TRUE(Run(admin_->DropTenant(kBob, "bob")).ok());
   EXPECT_EQ(engine_->stats().kv_pinned_bytes, 0u);
 }
 
@@ -181,6 +214,16 @@ TEST_F(AdminTest, BadBodiesNameTheirField) {
   EXPECT_EQ(error({{"token_ids", Ids(48)}, {"label", std::string(129, 'x')}}).param, "label");
   EXPECT_EQ(error({{"token_ids", Ids(48)}, {"label", "a\nb"}}).param, "label");
   EXPECT_EQ(error({{"token_ids", Ids(kPageSize - 1)}}).status, 400);
+  for (const Json& salt : {Json(""), Json("a@b"), Json("a/b"), Json("a\\b"),
+                           Json(std::string("a\0b", 3)), Json(std::string(129, 'x')), Json(1)}) {
+    EXPECT_EQ(error({{"token_ids", Ids(48)}, {"cache_salt", salt}}).param, "cache_salt") << salt;
+    EXPECT_EQ(MatchError({{"token_ids", Ids(48)}, {"cache_salt", salt}}).param, "cache_salt");
+  }
+  EXPECT_EQ(error({{"token_ids", Ids(48)}, {"tll_s", 5}}).param, "tll_s");
+  EXPECT_EQ(error({{"token_ids", Ids(48)}, {"model", "other"}}).status, 404);
+  EXPECT_EQ(MatchError({{"token_ids", Ids(48)}, {"pin", true}}).param, "pin");
+  EXPECT_EQ(admin_->prefixes().Change(kAda, "1", R"({"pin":true,"ttl":5})").error().param, "ttl");
+  EXPECT_TRUE(Add(kAda, {{"token_ids", Ids(48)}, {"model", "small"}, {"cache_salt", "s"}}).ok());
   EXPECT_EQ(error(Json::object()).status, 400);
   EXPECT_EQ(admin_->prefixes().List(kAda, "size", "").error().param, "sort");
   EXPECT_EQ(admin_->prefixes().List(kAda, "", "0").error().param, "limit");
@@ -191,36 +234,71 @@ TEST_F(AdminTest, BadBodiesNameTheirField) {
 TEST_F(AdminTest, LiveRequestsAreListedAndCanBeEnded) {
   const auto answer = Submit("ada", "req-1", 40, 1900);
   answer->Wait(0, 1);
-  const Json requests = Json::parse(admin_->Requests(kAda))["requests"];
+  const Json requests = Parsed(Run(admin_->Requests(kAda)))["requests"];
   ASSERT_EQ(requests.size(), 1u);
   EXPECT_EQ(requests[0]["request_id"], "req-1");
   EXPECT_EQ(requests[0]["phase"], "decode");
   EXPECT_EQ(requests[0]["prompt_tokens"], 40);
   EXPECT_GT(requests[0]["pages"], 2);
-  EXPECT_TRUE(Json::parse(admin_->Requests(kBob))["requests"].empty());
-  EXPECT_EQ(admin_->AbortRequest(kBob, "req-1").error().status, 404);
-  EXPECT_EQ(Parsed(admin_->AbortRequest(kAda, "req-1"))["aborted"], 1);
+  EXPECT_TRUE(Parsed(Run(admin_->Requests(kBob)))["requests"].empty());
+  EXPECT_EQ(Run(admin_->AbortRequest(kBob, "req-1")).error().status, 404);
+  EXPECT_EQ(Parsed(Run(admin_->AbortRequest(kAda, "req-1")))["aborted"], 1);
   (void)answer->WaitForAll();
   EXPECT_EQ(answer->finish_reason(0), FinishReason::kCancelled);
-  EXPECT_TRUE(Json::parse(admin_->Requests(kOperator))["requests"].empty());
+  EXPECT_TRUE(Parsed(Run(admin_->Requests(kOperator)))["requests"].empty());
+}
+
+TEST_F(AdminTest, ANumberIsOurIdAndNoClientsName) {
+  const auto first = Submit("ada", "req-1", 40, 1900);
+  const auto named = Submit("ada", std::to_string(first->id()), 40, 1900);
+  const auto other = Submit("ada", "1000000", 40, 1900);
+  named->Wait(0, 1);
+  EXPECT_EQ(Parsed(Run(admin_->AbortRequest(kAda, std::to_string(first->id()))))["aborted"], 1);
+  (void)first->WaitForAll();
+  EXPECT_FALSE(named->aborted());
+  EXPECT_EQ(Run(admin_->AbortRequest(kAda, "1000000")).error().status, 404);
+  EXPECT_EQ(Parsed(Run(admin_->AbortRequest(kAda, std::to_string(named->id()))))["aborted"], 1);
+  EXPECT_EQ(Parsed(Run(admin_->AbortRequest(kAda, std::to_string(other->id()))))["aborted"], 1);
+  (void)named->WaitForAll();
+  (void)other->WaitForAll();
 }
 
 TEST_F(AdminTest, AResetIsRefusedWhilePagesAreHeld) {
   const auto answer = Submit("ada", "req-1", 40, 1900);
   answer->Wait(0, 1);
-  EXPECT_EQ(Parsed(admin_->ResetPrefixCache(kOperator, false))["success"], false);
-  EXPECT_EQ(Parsed(admin_->ResetPrefixCache(kOperator, true))["success"], true);
+  EXPECT_EQ(Parsed(Run(admin_->ResetPrefixCache(kOperator, false)))["success"], false);
+  EXPECT_EQ(Parsed(Run(admin_->ResetPrefixCache(kOperator, true)))["success"], true);
   engine_->Abort(answer);
   (void)answer->WaitForAll();
   engine_->Drain();
-  EXPECT_EQ(Parsed(admin_->ResetPrefixCache(kOperator, false))["success"], true);
+  EXPECT_EQ(Parsed(Run(admin_->ResetPrefixCache(kOperator, false)))["success"], true);
   EXPECT_EQ(engine_->stats().kv_cached_bytes, 0u);
+}
+
+// The engine is in a long step: whoever asks for something goes on with other things.
+TEST_F(AdminTest, NothingWaitsForTheEngine) {
+  std::promise<void> end_of_step;
+  engine_->AskLater([end = end_of_step.get_future().share()](StepLoop&) { end.wait(); });
+  const auto begin = std::chrono::steady_clock::now();
+  PrefixAdmin& prefixes = admin_->prefixes();
+  EXPECT_TRUE(prefixes.List(kAda, "", "").ok());
+  EXPECT_TRUE(prefixes.Match(kAda, Json{{"token_ids", Ids(20)}}.dump()).ok());
+  EXPECT_TRUE(prefixes.Change(kAda, "1", R"({"pin":true})").ok());
+  EXPECT_TRUE(prefixes.Drop(kAda, "1").ok());
+  EXPECT_TRUE(prefixes.Start(kAda, Json{{"token_ids", Ids(20)}}.dump(), {}).ok());
+  EXPECT_TRUE(admin_->DropTenant(kAda, "ada").ok());
+  EXPECT_TRUE(admin_->ResetPrefixCache(kOperator, true).ok());
+  (void)admin_->Requests(kAda);
+  (void)admin_->AbortRequest(kAda, "1");
+  (void)admin_->Cache(kAda);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  end_of_step.set_value();
 }
 
 TEST_F(AdminTest, EventsTellOfPrefixesRequestsAndPages) {
   NotePages();
   const std::string id = Parsed(Add(kAda, {{"token_ids", Ids(48)}}))["id"];
-  (void)admin_->prefixes().Drop(kAda, id);
+  (void)Parsed(Run(admin_->prefixes().Drop(kAda, id)));
   admin_->NoteStart("req-1", "bob", "/v1/completions");
   admin_->NoteEnd({.request_id = "req-1", .tenant = "bob", .status = 200, .num_prompts = 1});
   NotePages();

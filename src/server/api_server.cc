@@ -16,7 +16,7 @@ namespace quire {
 namespace {
 
 constexpr auto kDrainStep = std::chrono::milliseconds(10);
-constexpr auto kLastWrites = std::chrono::seconds(2);  // for answers that are cut, and their ends
+constexpr auto kLastWrites = std::chrono::seconds(2);  // of errors to what is cut, and of looks
 
 bool IsJson(const HttpRequest& head) {
   const auto type = head.Field("content-type");
@@ -39,7 +39,8 @@ StatusOr<std::unique_ptr<ApiServer>> ApiServer::Create(ServeOptions options) {
   QUIRE_ASSIGN_OR_RETURN(Access access, Access::Create(options.access, options.http));
   auto server = std::unique_ptr<ApiServer>(new ApiServer(std::move(options), std::move(access)));
   QUIRE_ASSIGN_OR_RETURN(server->http_, HttpServer::Create(server->options_.http, server.get()));
-  server->helper_ = std::make_unique<HelperThread>();
+  server->helper_ = std::make_unique<HelperThread>(
+      [s = server.get()](std::string_view what) { s->OnTrouble(what); });
   server->http_->Run();
   return server;
 }
@@ -71,9 +72,9 @@ Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) 
       .instruction_set = std::string(InstructionSetName(options_.engine.instruction_set)),
       .kv_codec = std::string(KvCodecName(options_.engine.kv_codec)),
       .context_len = loaded->engine->options().context_len});
-  LiveCallOptions call_options = {.keep_alive = options_.sse_keep_alive,
-                                  .queue_timeout = options_.queue_timeout,
-                                  .request_timeout = options_.request_timeout};
+  LiveCallOptions call_options = {.times = {.keep_alive = options_.sse_keep_alive,
+                                            .queue_timeout = options_.queue_timeout,
+                                            .request_timeout = options_.request_timeout}};
   if (options_.log.logs_prompts)
     call_options.on_prompt = [this](const std::string& id, const std::string& text) {
       log_.Prompt(id, text);
@@ -86,7 +87,7 @@ Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) 
       loaded->engine->options(), loaded->engine->kv_budget_bytes());
   loaded->admin_calls =
       std::make_unique<AdminCalls>(loaded->admin.get(), loaded->metrics.get(), loaded->plans.get(),
-                                   http_.get(), helper_.get(), options_.sse_keep_alive);
+                                   http_.get(), helper_.get(), call_options.times);
   loaded->calls = std::make_unique<LiveCalls>(
       call_options, &loaded->card->served(), loaded->engine.get(), http_.get(), helper_.get(),
       &loaded->admin->prefixes(), [this](const CallSummary& summary) { OnCallEnded(summary); });
@@ -99,7 +100,7 @@ Status ApiServer::Load(const std::function<void(uint64_t, uint64_t)>& progress) 
 
 void ApiServer::ApplyTenantRules(Loaded& loaded, const std::vector<TenantRule>& rules) {
   loaded.admin->prefixes().SetRetainedLimits(RetainedLimits(rules));
-  loaded.engine->Ask([&](StepLoop& loop) {
+  loaded.engine->AskLater([rules](StepLoop& loop) {
     for (const TenantRule& rule : rules) loop.SetTenantShare(rule.tenant, rule.quota.share);
   });
 }
@@ -108,6 +109,7 @@ void ApiServer::CutAll() {
   http_->Post([this] {
     loaded_->calls->CutAll(Draining());
     loaded_->admin_calls->CutAll(Draining());
+    loaded_->admin_calls->EndWatches();
   });
 }
 
@@ -117,7 +119,7 @@ bool ApiServer::Drain() {
                                             num_calls_.load(), options_.drain.count() / 1000));
   bool was_cut = false;
   if (is_loaded_.load()) {
-    http_->Post([this] { loaded_->admin_calls->CutAll(Draining()); });
+    http_->Post([this] { loaded_->admin_calls->EndWatches(); });
     const auto end = std::chrono::steady_clock::now() + options_.drain;
     while (num_calls_.load() > 0) {
       if (cuts_now_.load() || std::chrono::steady_clock::now() > end) {
@@ -170,19 +172,23 @@ void ApiServer::ReloadKeys() {
     const Status status = access_.Reload();
     if (!status.ok()) return log_.Message(LogLevel::kError, "keys: " + status.message());
     limits_.SetRules(access_.tenants());
-    if (is_loaded_.load())
-      helper_->Post([this, rules = access_.tenants()] { ApplyTenantRules(*loaded_, rules); });
+    if (is_loaded_.load()) ApplyTenantRules(*loaded_, access_.tenants());
     log_.Message(LogLevel::kInfo, fmt::format("keys: read again, {} keys", access_.num_keys()));
   });
 }
 
-std::optional<HttpResponse> ApiServer::OnHead(const HttpRequest& head) {
-  if (auto refused = access_.Refuse(head)) return refused;
-  const ApiResult<Client> client = access_.Identify(head);
-  if (!client.ok()) return Refuse(client.error());
-  const ApiResult<RouteMatch> match = FindRoute(head);
-  if (!match.ok()) return Refuse(match.error());
-  if (const auto error = RefuseRoute(*match.value().route, head)) return Refuse(*error);
+std::optional<HttpResponse> ApiServer::OnHead(HttpRequest& head) {
+  if (const auto error = access_.RefuseHost(head)) {
+    HttpResponse refusal = Refuse(*error);
+    refusal.closes = true;
+    return refusal;
+  }
+  if (auto answer = access_.AnswerPreflight(head)) return answer;
+  const auto visit = std::make_shared<Visit>(VisitOf(head));
+  head.note = visit;
+  if (!visit->client.ok()) return Refuse(visit->client.error());
+  if (!visit->match.ok()) return Refuse(visit->match.error());
+  if (const auto error = RefuseRoute(*visit->match.value().route, head)) return Refuse(*error);
   return std::nullopt;
 }
 
@@ -200,17 +206,13 @@ std::optional<ApiError> ApiServer::RefuseRoute(const Route& route, const HttpReq
 }
 
 void ApiServer::OnRequest(HttpRequest request, HttpReply reply) {
-  // OnHead let it pass; both are looked up again, which is cheaper than to carry them along.
-  const ApiResult<Client> client = access_.Identify(request);
-  const ApiResult<RouteMatch> match = FindRoute(request);
-  if (!client.ok() || !match.ok())
-    return reply.Send(ErrorResponse(client.ok() ? match.error() : client.error()));
-  const Route& route = *match.value().route;
+  const auto note = request.note;  // OnHead let it pass
+  Visit& visit = *static_cast<Visit*>(note.get());
+  const RouteMatch match = visit.match.value();
+  const Route& route = *match.route;
   if (const auto error = RefuseRoute(route, request)) return reply.Send(ErrorResponse(*error));
+  if (route.is_new_work) return StartWork(visit, std::move(request), std::move(reply));
   switch (route.id) {
-    case RouteId::kChat:
-    case RouteId::kCompletions:
-      return StartCall(route, std::move(request), client.value(), std::move(reply));
     case RouteId::kHealth:
     case RouteId::kHealthLive:
     case RouteId::kHealthReady:
@@ -224,37 +226,36 @@ void ApiServer::OnRequest(HttpRequest request, HttpReply reply) {
       break;
   }
   if (AdminCalls::Takes(route.id))
-    return StartAdminCall(match.value(), std::move(request), client.value(), std::move(reply));
+    return loaded_->admin_calls->Start(match, std::move(request), visit.client.value(), {},
+                                       std::move(reply));
   auto shared = std::make_shared<HttpRequest>(std::move(request));
-  helper_->Post([this, shared, match = match.value(), reply] {
-    ApiResult<std::string> answer = AnswerOfModel(match, shared->body, loaded_->card->served());
-    HttpResponse response = answer.ok() ? HttpResponse{.body = std::move(answer.value())}
-                                        : ErrorResponse(answer.error());
+  const auto send = [this, reply](HttpResponse response) {
     http_->Post(
         [reply, response = std::move(response)]() mutable { reply.Send(std::move(response)); });
-  });
+  };
+  helper_->Post(
+      [this, shared, match, send] {
+        ApiResult<std::string> answer = AnswerOfModel(match, shared->body, loaded_->card->served());
+        send(answer.ok() ? HttpResponse{.body = std::move(answer.value())}
+                         : ErrorResponse(answer.error()));
+      },
+      [send] { send(ErrorResponse(InternalError())); });
 }
 
-void ApiServer::StartCall(const Route& route, HttpRequest request, const Client& client,
-                          HttpReply reply) {
+void ApiServer::StartWork(Visit& visit, HttpRequest request, HttpReply reply) {
+  const Client& client = visit.client.value();
+  const RouteMatch& match = visit.match.value();
   ApiResult<TenantSlot> slot = limits_.Enter(client.tenant, TenantLimits::Clock::now());
   if (!slot.ok()) return reply.Send(Refuse(slot.error()));
   num_calls_.fetch_add(1);
-  call_ids_.insert(request.id);
-  loaded_->admin->NoteStart(request.id, client.tenant, route.pattern);
-  loaded_->calls->Start(route, std::move(request), client, std::move(slot.value()),
+  visit.is_work = true;
+  if (!match.route->is_generation())
+    return loaded_->admin_calls->Start(match, std::move(request), client, std::move(slot.value()),
+                                       std::move(reply));
+  visit.is_call = true;
+  loaded_->admin->NoteStart(request.id, client.tenant, match.route->pattern);
+  loaded_->calls->Start(*match.route, std::move(request), client, std::move(slot.value()),
                         std::move(reply));
-}
-
-void ApiServer::StartAdminCall(const RouteMatch& match, HttpRequest request, const Client& client,
-                               HttpReply reply) {
-  TenantSlot slot;
-  if (match.route->id == RouteId::kAddPrefix) {
-    ApiResult<TenantSlot> entered = limits_.Enter(client.tenant, TenantLimits::Clock::now());
-    if (!entered.ok()) return reply.Send(Refuse(entered.error()));
-    slot = std::move(entered.value());
-  }
-  loaded_->admin_calls->Start(match, std::move(request), client, std::move(slot), std::move(reply));
 }
 
 HttpResponse ApiServer::AnswerHealth(RouteId id) const {
@@ -332,35 +333,36 @@ void ApiServer::TickLog() {
   });
 }
 
-void ApiServer::OnAnswered(const HttpRequest& request, int status, double seconds) {
-  const ApiResult<RouteMatch> match = FindRoute(request);
-  const Route* route = match.ok() ? match.value().route : nullptr;
+void ApiServer::OnAnswered(const HttpRequest& request, const HttpOutcome& outcome) {
+  // Without a note: refused by its Host, or by the transport.
+  std::optional<Visit> late;
+  if (request.note == nullptr) late = VisitOf(request);
+  const Visit& visit = late.has_value() ? *late : *static_cast<const Visit*>(request.note.get());
+  if (visit.is_work) num_calls_.fetch_sub(1);
+  const Route* route = visit.match.ok() ? visit.match.value().route : nullptr;
+  const int status = outcome.status;
   if (is_loaded_.load(std::memory_order_acquire))
     loaded_->metrics->ObserveHttp(request.method, status,
-                                  route == nullptr ? "none" : route->pattern, seconds);
-  // Calls are logged with their numbers, in OnCallEnded.
-  if (const auto call = call_ids_.find(request.id); call != call_ids_.end()) {
-    call_ids_.erase(call);
-    return;
-  }
+                                  route == nullptr ? "none" : route->pattern, outcome.seconds);
+  if (visit.is_call) return;  // logged in OnCallEnded
   if (status < 400 && (route == nullptr || !route->is_logged())) return;
-  const ApiResult<Client> client = access_.Identify(request);
   RequestRecord record;
   record.id = request.id;
-  if (client.ok()) {
-    record.tenant = client.value().tenant;
-    record.key_name = client.value().key_name;
+  if (visit.client.ok()) {
+    record.tenant = visit.client.value().tenant;
+    record.key_name = visit.client.value().key_name;
   }
   record.method = request.method;
   record.endpoint = request.Path();
   record.status = status;
-  record.seconds = seconds;
+  record.seconds = outcome.seconds;
+  record.code = outcome.error_code;
   log_.Request(record, Log::Clock::now());
 }
 
 void ApiServer::OnCallEnded(const CallSummary& summary) {
-  num_calls_.fetch_sub(1);
   loaded_->metrics->ObserveCall(summary);
+  log_.IgnoredFields(summary.request_id, summary.ignored_fields);
   loaded_->admin->NoteEnd(summary);
   RequestRecord record = {.id = summary.request_id,
                           .tenant = summary.tenant,

@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "base/status.h"
@@ -48,7 +47,7 @@ class ApiServer final : public HttpHandler {
   // time that the options give, or when CutNow is called. True: nothing was cut.
   bool Drain();
   void CutNow() { cuts_now_.store(true); }
-  // Reads the key file again.
+  // Reads the key file again. Not while Load runs.
   void ReloadKeys();
 
   const HttpServer& http() const { return *http_; }
@@ -60,14 +59,14 @@ class ApiServer final : public HttpHandler {
   std::string Banner(const std::string& address);
 
   // HttpHandler.
-  std::optional<HttpResponse> OnHead(const HttpRequest& head) override;
+  std::optional<HttpResponse> OnHead(HttpRequest& head) override;
   void OnRequest(HttpRequest request, HttpReply reply) override;
   void AddFields(const HttpRequest& request, HttpFields* fields) override;
   HttpResponse OnRefusal(int status, std::string_view code, std::string_view message) override;
   void OnTrouble(std::string_view what) override;
   void OnRing() override;
   void OnTick() override;
-  void OnAnswered(const HttpRequest& request, int status, double seconds) override;
+  void OnAnswered(const HttpRequest& request, const HttpOutcome& outcome) override;
 
  private:
   // What there is once the model is loaded.
@@ -81,7 +80,16 @@ class ApiServer final : public HttpHandler {
     std::unique_ptr<LiveCalls> calls;
   };
 
+  // Who asks for what: found at the head of a request, kept in its note.
+  struct Visit {
+    ApiResult<Client> client;
+    ApiResult<RouteMatch> match;
+    bool is_work = false;  // counted in num_calls_
+    bool is_call = false;  // of LiveCalls, which has the numbers for the log
+  };
+
   ApiServer(ServeOptions options, Access access);
+  Visit VisitOf(const HttpRequest& head) const { return {access_.Identify(head), FindRoute(head)}; }
   // What the keys' tenants may keep and get.
   static void ApplyTenantRules(Loaded& loaded, const std::vector<TenantRule>& rules);
   // Ends what is under way. Any thread.
@@ -91,9 +99,7 @@ class ApiServer final : public HttpHandler {
   HttpResponse Refuse(const ApiError& error);
   std::optional<ApiError> RefuseRoute(const Route& route, const HttpRequest& head) const;
   HttpResponse AnswerHealth(RouteId id) const;
-  void StartCall(const Route& route, HttpRequest request, const Client& client, HttpReply reply);
-  void StartAdminCall(const RouteMatch& match, HttpRequest request, const Client& client,
-                      HttpReply reply);
+  void StartWork(Visit& visit, HttpRequest request, HttpReply reply);
   void OnCallEnded(const CallSummary& summary);
   // The engine's totals for the log, once a second.
   void TickLog();
@@ -103,11 +109,9 @@ class ApiServer final : public HttpHandler {
   TenantLimits limits_;
   Log log_;
   uint32_t num_ticks_ = 0;
-  // Of generation requests that LiveCalls has or had, until they are answered. Clients choose ids.
-  std::unordered_multiset<std::string> call_ids_;
   LoadState load_state_;
   std::atomic<bool> is_loaded_{false}, drains_{false}, cuts_now_{false};
-  std::atomic<size_t> num_calls_{0};
+  std::atomic<size_t> num_calls_{0};  // new work (routes.h), until the last byte of its answer
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<Loaded> loaded_;  // HTTP thread, after is_loaded_
   std::unique_ptr<HelperThread> helper_;

@@ -15,6 +15,13 @@ std::string Access(const BannerFacts& facts) {
                      facts.num_tenants, facts.num_tenants == 1 ? "" : "s");
 }
 
+// "1,073,741,824 bytes (1.00 GiB)".
+std::string Size(uint64_t bytes) {
+  const double mib = static_cast<double>(bytes) / 0x1p20;
+  return fmt::format("{} bytes ({:.2f} {})", GroupDigits(bytes), mib < 1024 ? mib : mib / 1024,
+                     mib < 1024 ? "MiB" : "GiB");
+}
+
 }  // namespace
 
 std::string Banner(const BannerFacts& facts, const KvReport& report) {
@@ -28,7 +35,7 @@ std::string Banner(const BannerFacts& facts, const KvReport& report) {
        fmt::format("{} ({}{}{}), context {} tokens, trained for {}", Printable(facts.model_name),
                    facts.architecture, facts.file_type.empty() ? "" : ", ", facts.file_type,
                    GroupDigits(plan.context_len), GroupDigits(facts.trained_context_len)));
-  line("weights", fmt::format("{} bytes", GroupDigits(facts.weight_bytes)));
+  line("weights", Size(facts.weight_bytes));
   line("KV", fmt::format("codec {} in all layers, page_size {} tokens, prefix cache {}", plan.codec,
                          plan.page_size, plan.keeps_prefixes ? "on" : "off"));
   for (const GroupReport& group : report.cache.groups) {
@@ -39,7 +46,7 @@ std::string Banner(const BannerFacts& facts, const KvReport& report) {
     line("group", fmt::format("{}: {} bytes a page{}", GroupName(group),
                               GroupDigits(group.open_page_bytes), sealed));
   }
-  line("pool", fmt::format("{} bytes, {} pages, {} tokens", GroupDigits(plan.budget_bytes),
+  line("pool", fmt::format("{}, {} pages, {} tokens", Size(plan.budget_bytes),
                            GroupDigits(plan.num_pages), GroupDigits(plan.num_tokens)));
   line("requests",
        fmt::format("the longest {} tokens, {:.2f} at once of {} tokens",

@@ -56,7 +56,7 @@ void ExpectSameNumbers(Engine& engine) {
   EXPECT_EQ(budget, engine.kv_budget_bytes());
   EXPECT_EQ(budget, json["budget_bytes"]);
   EXPECT_EQ(static_cast<double>(budget), metrics.Sum("quire_kv_budget_bytes"));
-  const uint64_t pages = NumberAfter(banner, " bytes, ");
+  const uint64_t pages = NumberAfter(banner, " bytes (16.01 MiB), ");
   EXPECT_EQ(pages, json["pool_pages"]);
   const uint64_t tokens = NumberAfter(banner, " pages, ");
   EXPECT_EQ(tokens, json["pool_tokens"]);
@@ -97,6 +97,14 @@ TEST(Banner, TellsWhatMetricsAndCacheTell) {
   engine->Abort(answer);
   engine->Drain();
   ExpectSameNumbers(*engine);
+}
+
+TEST(Banner, SizesAreShownInAUnitToo) {
+  KvReport report;
+  report.plan.budget_bytes = uint64_t{5} << 30;
+  const std::string banner = Banner({.weight_bytes = 1'500'000}, report);
+  EXPECT_NE(banner.find("1,500,000 bytes (1.43 MiB)\n"), std::string::npos) << banner;
+  EXPECT_NE(banner.find("5,368,709,120 bytes (5.00 GiB), "), std::string::npos) << banner;
 }
 
 TEST(Banner, ThePlanIsTheWholePool) {

@@ -19,6 +19,7 @@ struct CallSummary {
   int status = 200;           // 499: the client left
   std::string error_code = {};
   bool is_stream = false;
+  std::vector<std::string> ignored_fields = {};  // as in x-quire-ignored
 
   // Zero if it was refused before it reached the engine.
   uint32_t num_prompts = 0, num_choices = 0;

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/errors.h"
+#include "base/units.h"
 
 namespace quire {
 namespace {
@@ -71,49 +72,27 @@ Status ParseRights(std::string_view rights, Client* client) {
   }
 }
 
-// "25k", "8GiB": a whole number times a unit's factor.
-std::optional<uint64_t> ParseAmount(std::string_view text, bool is_bytes) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || value > uint64_t{1} << 40) return std::nullopt;
-  const std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
-  uint64_t factor = 0;
-  if (is_bytes) {
-    if (unit == "KiB") factor = uint64_t{1} << 10;
-    if (unit == "MiB") factor = uint64_t{1} << 20;
-    if (unit == "GiB") factor = uint64_t{1} << 30;
-    if (value == 0 && unit.empty()) factor = 1;
-  } else {
-    if (unit.empty()) factor = 1;
-    if (unit == "k") factor = 1000;
-    if (unit == "M") factor = 1'000'000;
-  }
-  if (factor == 0 || value > (uint64_t{1} << 60) / factor) return std::nullopt;
-  return value * factor;
-}
-
 // "rpm=60" into the quota. `name` is set to the limit's.
 Status ParseLimit(std::string_view word, TenantQuota* quota) {
   const size_t equals = word.find('=');
   const std::string_view name = word.substr(0, equals);
   const std::string_view text =
       equals == std::string_view::npos ? std::string_view() : word.substr(equals + 1);
-  const auto is_number = [&](bool is_bytes, uint64_t most, auto* to) {
-    const auto amount = ParseAmount(text, is_bytes);
+  const auto take = [](const StatusOr<uint64_t>& amount, uint64_t most, auto* to) {
     // 0 could be read as nothing or as no limit.
-    if (!amount.has_value() || *amount == 0 || *amount > most) return false;
-    *to = static_cast<std::remove_pointer_t<decltype(to)>>(*amount);
+    if (!amount.ok() || amount.value() == 0 || amount.value() > most) return false;
+    *to = static_cast<std::remove_pointer_t<decltype(to)>>(amount.value());
     return true;
   };
   bool is_good = false;
   if (name == "concurrency") {
-    is_good = is_number(false, 1'000'000, &quota->concurrency);
+    is_good = take(ParseCount(text), 1'000'000, &quota->concurrency);
   } else if (name == "rpm") {
-    is_good = is_number(false, 1'000'000'000, &quota->requests_per_minute);
+    is_good = take(ParseCount(text), 1'000'000'000, &quota->requests_per_minute);
   } else if (name == "tpm") {
-    is_good = is_number(false, uint64_t{1} << 50, &quota->tokens_per_minute);
+    is_good = take(ParseCount(text), uint64_t{1} << 50, &quota->tokens_per_minute);
   } else if (name == "retained") {
-    is_good = is_number(true, uint64_t{1} << 60, &quota->retained_bytes);
+    is_good = take(ParseBytes(text), uint64_t{1} << 60, &quota->retained_bytes);
   } else if (name == "share") {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), quota->share);
     is_good = error == std::errc() && end == text.data() + text.size() && quota->share >= 0.01 &&
@@ -124,7 +103,7 @@ Status ParseLimit(std::string_view word, TenantQuota* quota) {
   }
   if (is_good) return OkStatus();
   return InvalidArgument(
-      "'{}': need a whole number above 0 (tpm also 25k or 2M), retained=2GiB, a share from 0.01 to "
+      "'{}': need a whole number above 0 (such as 60 or 25k), retained=2GiB, a share from 0.01 to "
       "100",
       word);
 }

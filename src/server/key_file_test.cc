@@ -61,10 +61,19 @@ TEST(KeyFile, AWrongLineIsNamedByItsNumber) {
   EXPECT_THAT(ErrorOf("# only this"), HasSubstr("no key in it"));
   for (const std::string limit :
        {"rpm", "rpm=", "rpm=-1", "rpm=1.5", "rpm=9999999999", "share=0", "share=nan", "share=1x",
-        "retained=5", "retained=2GB", "concurrency=2k2"})
+        "retained=5", "retained=0", "retained=2kB", "concurrency=2k2"})
     EXPECT_THAT(ErrorOf("a b user " + kOne + " " + limit), HasSubstr("need a whole number"))
         << limit;
   EXPECT_THAT(ErrorOf("a b user " + kOne + " speed=1"), HasSubstr("'speed=1' is no limit"));
+}
+
+TEST(KeyFile, SizesAndCountsAreThoseOfFlags) {
+  const auto file = ParseKeyFile("a b user " + kOne + " retained=1.5G tpm=1.5M rpm=2k", "keys");
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  const TenantQuota& quota = file->tenants.at(0).quota;
+  EXPECT_EQ(quota.retained_bytes, uint64_t{3} << 29);
+  EXPECT_EQ(quota.tokens_per_minute, 1'500'000u);
+  EXPECT_EQ(quota.requests_per_minute, 2000u);
 }
 
 TEST(KeyFile, LimitsOfOneTenantMustAgree) {

@@ -56,6 +56,7 @@ CallSummary Summarise(const LiveCall& call, int status, const std::string& error
   }
   const GenerationCall& asked = call.writer->call();
   summary.is_stream = asked.stream;
+  summary.ignored_fields = asked.ignored_fields;
   summary.num_prompts = static_cast<uint32_t>(asked.prompts.size());
   summary.num_choices = asked.num_choices;
   summary.max_tokens = asked.max_tokens;

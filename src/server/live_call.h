@@ -58,8 +58,10 @@ struct LiveCall {
 
   std::unique_ptr<AnswerWriter> writer;  // none until the engine has the requests
   AnswerNotes notes;
-  enum class Retain { kNothing, kWanted, kUnderWay } retain = Retain::kNothing;
-  bool is_writing = false;  // a whole answer
+  std::vector<uint32_t> to_retain = {};  // prompts that wait to be computed, then kept
+  uint32_t num_retaining = 0;            // asks for that which the engine has
+  bool is_writing = false;               // a whole answer
+  bool goes_on = false;                  // a turn of its stream is to come
   bool has_ended = false;
 };
 

@@ -1,10 +1,15 @@
 #include "server/live_calls.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <span>
 #include <utility>
 
 #include "server/api/call_reader.h"
+#include "server/api/usage_json.h"
 #include "text/detokenizer.h"
 
 namespace quire {
@@ -12,15 +17,11 @@ namespace {
 
 // Events are made as long as fewer bytes wait for the socket; the rest waits as tokens.
 constexpr size_t kMostUnsent = 16 << 10;
+// And at most so many at a time, so that others come between however much one has to be told.
+constexpr size_t kMostATurn = 64 << 10;
 // The text of longer whole answers is made on the helper thread.
 constexpr uint64_t kMostTokensHere = 2048;
 constexpr auto kStalledAfter = std::chrono::seconds(1);
-
-std::string JoinedNames(const std::vector<std::string>& names) {
-  std::string joined;
-  for (const std::string& name : names) joined += (joined.empty() ? "" : ", ") + name;
-  return joined;
-}
 
 // Field values that a client chose may not end the line.
 std::string AsFieldValue(std::string text) {
@@ -34,7 +35,9 @@ HttpFields AnswerFields(const LiveCall& call) {
       std::chrono::duration_cast<std::chrono::milliseconds>(LiveCall::Clock::now() - call.start);
   HttpFields fields = {{"openai-processing-ms", std::to_string(spent.count())}};
   const auto& ignored = call.writer->call().ignored_fields;
-  if (!ignored.empty()) fields.emplace_back("x-quire-ignored", AsFieldValue(JoinedNames(ignored)));
+  if (!ignored.empty())
+    fields.emplace_back("x-quire-ignored",
+                        AsFieldValue(fmt::format("{}", fmt::join(ignored, ", "))));
   return fields;
 }
 
@@ -43,36 +46,23 @@ void AbortAll(const LiveCall& call) {
   for (const auto& answer : call.writer->answers()) answer->Abort();
 }
 
-bool AnyHasFirstToken(const LiveCall& call) {
-  const auto& answers = call.writer->answers();
-  return std::any_of(answers.begin(), answers.end(), [](const auto& answer) {
-    return answer->ended(0) || !answer->tokens(0).empty();
-  });
-}
-
-// An answer that failed before it gave a token, if there is one.
-const Status* EarlyFailure(const LiveCall& call) {
-  for (const auto& answer : call.writer->answers())
-    if (answer->ended(0) && answer->tokens(0).empty() && !answer->status(0).ok())
-      return &answer->status(0);
-  return nullptr;
-}
-
 bool IsQueued(const LiveCall& call) {
   return std::ranges::all_of(call.writer->answers(), [](const auto& answer) {
     return answer->phase() == AnswerPhase::kQueued;
   });
 }
 
-// Keeps what the call asks for; until when, in seconds since 1970, if anything is kept.
-std::optional<int64_t> PinMarks(const LiveCall& call, uint64_t most_bytes, StepLoop& loop) {
+// Keeps what the call asks for of these prompts; until when, in Unix time, if anything is kept.
+std::optional<int64_t> PinMarks(const LiveCall& call, std::span<const uint32_t> prompts,
+                                uint64_t most_bytes, StepLoop& loop) {
   const GenerationCall& asked = call.writer->call();
   KvCache& cache = loop.cache();
   const auto ns = cache.Namespace(loop.KeyOf(call.client.tenant, asked.salt));
   if (!ns.ok()) return std::nullopt;
   std::optional<int64_t> until;
   for (const RetainMark& mark : asked.retain) {
-    for (const auto& prompt : asked.prompts) {
+    for (const uint32_t index : prompts) {
+      const std::vector<TokenId>& prompt = asked.prompts[index];
       const size_t num_marked = std::min<size_t>(mark.num_tokens, prompt.size());
       if (num_marked == 0) continue;
       const PinResult pin = cache.Pin(ns.value(), std::span(prompt).first(num_marked),
@@ -86,7 +76,20 @@ std::optional<int64_t> PinMarks(const LiveCall& call, uint64_t most_bytes, StepL
   return until;
 }
 
-// Of a whole answer, each log-probability counted as one.
+// The engine refuses the same, but names no field.
+std::optional<ApiError> CheckMinTokens(const GenerationCall& call, const Engine& engine) {
+  for (const auto& prompt : call.prompts) {
+    const uint32_t room = engine.MostAnswer(prompt.size());
+    if (room > 0 && call.sampling.min_tokens > room)
+      return InvalidValue(
+          "min_tokens", fmt::format("min_tokens is {}: after a prompt of {} tokens the context and "
+                                    "the KV memory hold an answer of {}.",
+                                    call.sampling.min_tokens, prompt.size(), room));
+  }
+  return std::nullopt;
+}
+
+// Of a whole answer; a log-probability is one too.
 uint64_t TokensToWrite(const AnswerWriter& writer) {
   const GenerationCall& call = writer.call();
   uint64_t tokens = writer.num_generated();
@@ -96,19 +99,10 @@ uint64_t TokensToWrite(const AnswerWriter& writer) {
   return tokens * (1 + top);
 }
 
-ApiError TimedOut(const char* code, std::chrono::milliseconds limit, const char* flag) {
-  return {.status = 503,
-          .type = "server_error",
-          .code = code,
-          .message = "The request took longer than the " + std::to_string(limit.count()) +
-                     " ms that " + flag + " allows.",
-          .retry_after_s = 1};
-}
-
 }  // namespace
 
 HttpResponse ErrorResponse(const ApiError& error) {
-  HttpResponse response = {.status = error.status, .body = ToJson(error)};
+  HttpResponse response = {.status = error.status, .body = ToJson(error), .error_code = error.code};
   if (error.retry_after_s.has_value())
     response.fields.emplace_back("retry-after", std::to_string(*error.retry_after_s));
   if (!error.allow.empty()) response.fields.emplace_back("allow", error.allow);
@@ -143,10 +137,21 @@ void LiveCalls::Start(const Route& route, HttpRequest request, Client client, Te
         if (const CallPtr live = weak.lock()) OnGone(*live);
       });
   auto body = std::make_shared<std::string>(std::move(request.body));
-  helper_->Post([this, call, body] {
-    auto submitted = std::make_shared<ApiResult<Submitted>>(Submit(*call, *body));
-    server_->Post([this, call, submitted] { Begin(call, std::move(*submitted)); });
-  });
+  helper_->Post(
+      [this, call, body] {
+        auto submitted = std::make_shared<ApiResult<Submitted>>(Submit(*call, *body));
+        server_->Post([this, call, submitted] { Begin(call, std::move(*submitted)); });
+      },
+      FailureOf(call));
+}
+
+std::function<void()> LiveCalls::FailureOf(const CallPtr& call) {
+  return [this, call] {
+    server_->Post([this, call] {
+      if (!call->has_ended) SendError(*call, InternalError());
+      RemoveEnded();
+    });
+  };
 }
 
 ApiResult<LiveCalls::Submitted> LiveCalls::Submit(const LiveCall& call,
@@ -159,19 +164,33 @@ ApiResult<LiveCalls::Submitted> LiveCalls::Submit(const LiveCall& call,
   submitted.call = std::move(read.value());
   if (submitted.call.priority < 0 && !call.client.may_prioritise)
     return PermissionDenied("A priority below 0 needs a key with the right 'priority'.");
+  if (const auto error = CheckMinTokens(submitted.call, *engine_)) return *error;
   submitted.time = LiveCall::Clock::now();
-  for (Request& request : ToRequests(submitted.call, call.client.tenant)) {
-    request.label = call.id;
-    request.on_news = [news = call.news] { news->Raise(); };
-    StatusOr<std::shared_ptr<Answer>> answer = engine_->Submit(std::move(request));
-    if (!answer.ok()) {
-      for (const auto& other : submitted.answers) other->Abort();
-      return FromStatus(answer.status());
-    }
-    submitted.answers.push_back(std::move(answer).value());
-  }
+  const Status status = SubmitAll(call, &submitted);
+  if (!status.ok()) return FromStatus(status);
   if (options_.on_prompt) TellPrompts(call.id, submitted.call);
   return submitted;
+}
+
+Status LiveCalls::SubmitAll(const LiveCall& call, Submitted* submitted) const {
+  // Those that the engine has already end with one that it does not take, or an exception.
+  struct Guard {
+    ~Guard() {
+      if (is_on)
+        for (const auto& answer : *answers) answer->Abort();
+    }
+    std::vector<std::shared_ptr<Answer>>* answers;
+    bool is_on = true;
+  } guard{&submitted->answers};
+  submitted->answers.reserve(submitted->call.prompts.size());
+  for (Request& request : ToRequests(submitted->call, call.client.tenant)) {
+    request.label = call.id;
+    request.on_news = [news = call.news] { news->Raise(); };
+    QUIRE_ASSIGN_OR_RETURN(auto answer, engine_->Submit(std::move(request)));
+    submitted->answers.push_back(std::move(answer));
+  }
+  guard.is_on = false;
+  return OkStatus();
 }
 
 void LiveCalls::TellPrompts(const std::string& request_id, const GenerationCall& call) const {
@@ -184,7 +203,10 @@ void LiveCalls::TellPrompts(const std::string& request_id, const GenerationCall&
 void LiveCalls::Begin(const CallPtr& call, ApiResult<Submitted> submitted) {
   if (submitted.ok()) {
     Submitted& work = submitted.value();
-    if (!work.call.retain.empty()) call->retain = LiveCall::Retain::kWanted;
+    if (!work.call.retain.empty()) {
+      call->to_retain.resize(work.call.prompts.size());
+      std::iota(call->to_retain.begin(), call->to_retain.end(), 0);
+    }
     call->submitted = work.time;
     for (const auto& prompt : work.call.prompts) call->slot.Charge(prompt.size());
     call->writer =
@@ -201,15 +223,20 @@ void LiveCalls::Begin(const CallPtr& call, ApiResult<Submitted> submitted) {
 }
 
 void LiveCalls::Advance(const CallPtr& call) {
-  if (call->has_ended || call->writer == nullptr || !HasRetained(call)) return;
+  if (call->has_ended || call->writer == nullptr || call->is_writing) return;
   AnswerWriter& writer = *call->writer;
+  const bool all_ended = writer.all_ended();  // seen first: then all prompts are seen computed
+  RetainPrompts(call);
+  // The end of the answer tells until when they are kept.
+  call->notes.holds_end = !call->to_retain.empty() || call->num_retaining > 0;
   if (!call->reply.has_started())
-    if (const Status* failure = EarlyFailure(*call)) return SendError(*call, FromStatus(*failure));
-  if (writer.call().stream) return AdvanceStream(*call);
-  if (writer.all_ended() && !std::exchange(call->is_writing, true)) WriteWhole(call);
+    if (const auto error = writer.error()) return SendError(*call, *error);
+  if (writer.call().stream) return AdvanceStream(call);
+  if (all_ended && !call->notes.holds_end) WriteWhole(call);
 }
 
 void LiveCalls::WriteWhole(const CallPtr& call) {
+  call->is_writing = true;
   const auto send = [this](LiveCall& live, ApiResult<std::string> answer) {
     if (live.has_ended) return;
     if (!answer.ok()) return SendError(live, answer.error());
@@ -218,20 +245,27 @@ void LiveCalls::WriteWhole(const CallPtr& call) {
   };
   if (TokensToWrite(*call->writer) <= kMostTokensHere)
     return send(*call, call->writer->WholeAnswer(call->notes));
-  helper_->Post([this, call, send] {
-    auto answer = std::make_shared<ApiResult<std::string>>(call->writer->WholeAnswer(call->notes));
-    server_->Post([this, call, send, answer] {
-      send(*call, std::move(*answer));
-      RemoveEnded();
-    });
-  });
+  helper_->Post(
+      [this, call, send] {
+        auto answer =
+            std::make_shared<ApiResult<std::string>>(call->writer->WholeAnswer(call->notes));
+        server_->Post([this, call, send, answer] {
+          send(*call, std::move(*answer));
+          RemoveEnded();
+        });
+      },
+      FailureOf(call));
 }
 
-void LiveCalls::AdvanceStream(LiveCall& call) {
+void LiveCalls::AdvanceStream(const CallPtr& live) {
+  LiveCall& call = *live;
   AnswerWriter& writer = *call.writer;
+  size_t num_bytes = 0;
   while (!call.has_ended && call.reply.unsent_bytes() < kMostUnsent) {
+    if (num_bytes >= kMostATurn) return AdvanceLater(live);
     std::string event = writer.NextEvent(call.notes);
     if (event.empty()) return;
+    num_bytes += event.size();
     const bool is_last = writer.is_finished();
     call.last_sent = LiveCall::Clock::now();
     if (!call.reply.has_started())
@@ -244,32 +278,37 @@ void LiveCalls::AdvanceStream(LiveCall& call) {
   }
 }
 
-bool LiveCalls::HasRetained(const CallPtr& call) {
-  switch (call->retain) {
-    case LiveCall::Retain::kNothing:
-      return true;
-    case LiveCall::Retain::kUnderWay:
-      return false;
-    case LiveCall::Retain::kWanted:
-      if (!AnyHasFirstToken(*call)) return true;  // the prompt is not computed yet
-  }
-  RetainPrompts(call);
-  return false;
+void LiveCalls::AdvanceLater(const CallPtr& call) {
+  if (std::exchange(call->goes_on, true)) return;
+  server_->Post([this, call] {
+    call->goes_on = false;
+    Advance(call);
+    RemoveEnded();
+  });
 }
 
 void LiveCalls::RetainPrompts(const CallPtr& call) {
-  call->retain = LiveCall::Retain::kUnderWay;
-  helper_->Post([this, call] {
-    const uint64_t most_bytes = prefixes_->MostRetained(call->client.tenant);
-    std::optional<int64_t> until;
-    engine_->Ask([&](StepLoop& loop) { until = PinMarks(*call, most_bytes, loop); });
-    server_->Post([this, call, until] {
-      call->notes.retained_until = until;
-      call->retain = LiveCall::Retain::kNothing;
-      Advance(call);
-      RemoveEnded();
-    });
-  });
+  const auto is_computed = [&](uint32_t prompt) {
+    return HasPromptReport(*call->writer->answers()[prompt]);
+  };
+  std::vector<uint32_t> prompts;
+  std::ranges::copy_if(call->to_retain, std::back_inserter(prompts), is_computed);
+  if (prompts.empty()) return;
+  // Those, not what is computed by now.
+  std::erase_if(call->to_retain,
+                [&](uint32_t prompt) { return std::ranges::binary_search(prompts, prompt); });
+  ++call->num_retaining;
+  const uint64_t most_bytes = prefixes_->MostRetained(call->client.tenant);
+  // Not waited for: the step may be long. `this` is touched on the HTTP thread alone.
+  engine_->AskLater(
+      [this, server = server_, call, prompts = std::move(prompts), most_bytes](StepLoop& loop) {
+        server->Post([this, call, until = PinMarks(*call, prompts, most_bytes, loop)] {
+          --call->num_retaining;
+          call->notes.retained_until = std::max(call->notes.retained_until, until);
+          Advance(call);
+          RemoveEnded();
+        });
+      });
 }
 
 void LiveCalls::SendStreamHead(LiveCall& call, std::string first_piece) {
@@ -320,19 +359,14 @@ void LiveCalls::OnTick() {
   for (size_t i = 0; i < calls_.size(); ++i) {
     const CallPtr call = calls_[i];
     if (call->has_ended || call->writer == nullptr) continue;
-    if (options_.request_timeout.count() > 0 && now - call->start > options_.request_timeout) {
-      SendError(*call, TimedOut("request_timeout", options_.request_timeout, "--request-timeout"));
-      continue;
-    }
-    if (options_.queue_timeout.count() > 0 && now - call->start > options_.queue_timeout &&
-        IsQueued(*call)) {
-      SendError(*call, TimedOut("queue_timeout", options_.queue_timeout, "--queue-timeout"));
+    if (const auto error = Overdue(options_.times, call->start, IsQueued(*call))) {
+      SendError(*call, *error);
       continue;
     }
     if (!call->writer->call().stream) continue;
     Advance(call);  // progress of the prompt
-    if (!call->has_ended && options_.keep_alive.count() > 0 &&
-        now - call->last_sent > options_.keep_alive && call->reply.unsent_bytes() == 0) {
+    if (!call->has_ended && options_.times.keep_alive.count() > 0 &&
+        now - call->last_sent > options_.times.keep_alive && call->reply.unsent_bytes() == 0) {
       call->last_sent = now;
       if (call->reply.has_started())
         call->reply.Write(kKeepAliveEvent);

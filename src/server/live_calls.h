@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "server/call_times.h"
 #include "server/helper_thread.h"
 #include "server/live_call.h"
 #include "server/prefix_admin.h"
@@ -24,9 +25,7 @@
 namespace quire {
 
 struct LiveCallOptions {
-  std::chrono::milliseconds keep_alive{15'000};  // silence of a stream before a comment; 0: none
-  std::chrono::milliseconds queue_timeout{0};    // 0: none
-  std::chrono::milliseconds request_timeout{0};  // 0: none
+  CallTimes times = {};
   // Hears of each prompt, as text, on the helper thread; empty unless somebody asked for that.
   std::function<void(const std::string& request_id, const std::string& text)> on_prompt = {};
 };
@@ -59,13 +58,17 @@ class LiveCalls {
   };
 
   ApiResult<Submitted> Submit(const LiveCall& call, const std::string& body) const;   // helper
+  Status SubmitAll(const LiveCall& call, Submitted* submitted) const;                 // helper
   void TellPrompts(const std::string& request_id, const GenerationCall& call) const;  // helper
+  // Of a job of the helper thread for the call: 500.
+  std::function<void()> FailureOf(const CallPtr& call);
   void Begin(const CallPtr& call, ApiResult<Submitted> submitted);
   void Advance(const CallPtr& call);
-  void AdvanceStream(LiveCall& call);
+  void AdvanceStream(const CallPtr& call);
+  // After what else the HTTP thread has to do.
+  void AdvanceLater(const CallPtr& call);
   void WriteWhole(const CallPtr& call);
-  // False as long as something has to be kept first.
-  bool HasRetained(const CallPtr& call);
+  // Has those prompts kept that are computed by now, if the call wants that.
   void RetainPrompts(const CallPtr& call);
   void SendStreamHead(LiveCall& call, std::string first_piece);
   void SendError(LiveCall& call, const ApiError& error);

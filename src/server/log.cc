@@ -174,6 +174,21 @@ void Log::EndFloods() {
                     : TextLine(LogLevel::kWarning, "requests refused and not shown: " + text));
 }
 
+void Log::IgnoredFields(std::string_view id, const std::vector<std::string>& names) {
+  std::vector<std::string> news;
+  for (const std::string& name : names)
+    if (field_names_.size() < kMaxFieldNames && field_names_.insert(name).second)
+      news.push_back(Word(name));
+  if (news.empty() || options_.level > LogLevel::kWarning) return;
+  writer_.Write(
+      options_.format == LogFormat::kJson
+          ? JsonLine(LogLevel::kWarning, "ignored_fields", {{"id", id}, {"fields", news}})
+          : TextLine(LogLevel::kWarning,
+                     fmt::format("request id={} has fields that nobody knows, ignored: {} "
+                                 "(told once for each name)",
+                                 Word(id), fmt::join(news, ", "))));
+}
+
 void Log::Prompt(std::string_view id, std::string_view text) {
   if (!options_.logs_prompts) return;
   writer_.Write(

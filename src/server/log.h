@@ -8,8 +8,8 @@
 // when it goes on. Floods: of each status >= 400 the first kMaxRefusalsPerSecond lines of a second
 // are written, the others are counted, and one line tells how many of which status there were.
 //
-// Threading: Request and Tick belong to the HTTP thread; Message and Prompt may be called by any.
-// Cost: one formatted line and one short lock a call.
+// Threading: Request, IgnoredFields and Tick belong to the HTTP thread; Message and Prompt may be
+// called by any. Cost: one formatted line and one short lock a call.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/line_writer.h"
 
@@ -70,6 +72,10 @@ class Log {
 
   void Message(LogLevel level, std::string_view text);
   void Request(const RequestRecord& record, Clock::time_point now);
+  // Fields of a body that nobody knows: a warning, once for each name, and for so many names only,
+  // since clients choose them. Values are not told.
+  static constexpr size_t kMaxFieldNames = 100;
+  void IgnoredFields(std::string_view id, const std::vector<std::string>& names);
   // The text of a prompt, if options say so.
   void Prompt(std::string_view id, std::string_view text);
   // A line in the form of vLLM's, each kSummaryPeriod in which something ran; what floods were cut.
@@ -94,7 +100,8 @@ class Log {
 
   const LogOptions options_;
   LineWriter writer_;
-  std::map<int, Flood> floods_;  // by status
+  std::map<int, Flood> floods_;        // by status
+  std::set<std::string> field_names_;  // that were told
   Clock::time_point flood_start_{};
   std::optional<Clock::time_point> summary_start_;
   ServerTotals last_totals_;

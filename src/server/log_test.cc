@@ -147,6 +147,24 @@ TEST_F(LogTest, AFloodOfRefusalsIsCountedInOneLine) {
   EXPECT_EQ(Lines().size(), lines.size() + 1);
 }
 
+TEST_F(LogTest, AFieldThatNobodyKnowsIsNamedOnce) {
+  Log& log = Make({});
+  log.IgnoredFields("a", {"n_discard", "x\ny"});
+  log.IgnoredFields("b", {"n_discard"});
+  log.IgnoredFields("c", {"n_discard", "other"});
+  log.IgnoredFields("d", {});
+  auto lines = Lines();
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_THAT(lines[0], HasSubstr("warning: request id=a has fields"));
+  EXPECT_THAT(lines[0], HasSubstr("n_discard, x\\x0ay "));
+  EXPECT_THAT(lines[1], HasSubstr("id=c"));
+  EXPECT_THAT(lines[1], HasSubstr("other"));
+  EXPECT_THAT(lines[1], Not(HasSubstr("n_discard")));
+  // A client that makes up names fills neither the log nor the memory.
+  for (int i = 0; i < 1000; ++i) log.IgnoredFields("e", {"f" + std::to_string(i)});
+  EXPECT_EQ(Lines().size(), 2 + Log::kMaxFieldNames - 3);
+}
+
 TEST_F(LogTest, TheSummaryComesWhileItWorks) {
   Log& log = Make({});
   ServerTotals totals;

@@ -13,6 +13,7 @@
 #include "base/message_text.h"
 #include "cache/prefix_list.h"
 #include "server/admin_fields.h"
+#include "server/api/call_fields.h"
 #include "server/api/call_reader.h"
 #include "server/api/json_text.h"
 
@@ -51,6 +52,16 @@ ApiError OverRetainedBudget(uint64_t most_bytes) {
                                  GroupDigits(most_bytes))};
 }
 
+ApiError EvictedBeforeKept() {
+  return {.status = 503,
+          .type = "server_error",
+          .code = "evicted",
+          .message =
+              "The prefix was computed, but other requests needed its memory before it could "
+              "be kept: try again.",
+          .retry_after_s = 1};
+}
+
 // The tenant that a client's looks are limited to.
 std::optional<std::string> Scope(const Client& client) {
   return client.is_admin ? std::optional<std::string>() : client.tenant;
@@ -82,10 +93,8 @@ std::optional<ApiError> ReadKeep(const Json& object, PrefixKeep* keep) {
   return {};
 }
 
-ApiResult<std::string> ReadSalt(const Json& object) {
-  const auto salt = ReadText(object, "cache_salt", 128);
-  if (!salt.ok()) return salt.error();
-  return salt.value().value_or("");
+bool IsKeepField(std::string_view name) {
+  return name == "pin" || name == "ttl_s" || name == "label";
 }
 
 // Of the node that ends the whole pages of `tokens`, if the cache has them all.
@@ -119,8 +128,17 @@ int64_t UnixTime(uint32_t engine_s, uint32_t now_s) {
 }
 
 PrefixAdmin::PrefixAdmin(Engine* engine, const ServedModel* model, const Metrics* metrics,
-                         EventLog* events)
-    : engine_(engine), model_(model), metrics_(metrics), events_(events) {}
+                         std::shared_ptr<EventLog> events)
+    : engine_(engine), model_(model), metrics_(metrics), events_(std::move(events)) {
+  engine->AskLater([log = events_](StepLoop& loop) {
+    loop.SetOnExpired([log, &loop](const PrefixInfo& info) {
+      Json json = PrefixJson(info, loop.now_s());
+      json["retained_until"] = nullptr;  // it is cached like any other from now on
+      json["action"] = "expired";
+      log->Add("prefix", info.tenant, ToText(json));
+    });
+  });
+}
 
 void PrefixAdmin::SetRetainedLimits(std::map<std::string, uint64_t> limits) {
   const std::lock_guard lock(limits_mutex_);
@@ -133,8 +151,8 @@ uint64_t PrefixAdmin::MostRetained(const std::string& tenant) const {
   return found == retained_limits_.end() || found->second == 0 ? UINT64_MAX : found->second;
 }
 
-ApiResult<std::string> PrefixAdmin::List(const Client& client, std::string_view sort,
-                                         std::string_view limit) {
+ApiResult<AdminWork> PrefixAdmin::List(const Client& client, std::string_view sort,
+                                       std::string_view limit) const {
   PrefixQuery query{.tenant = Scope(client)};
   if (sort == "hits")
     query.order = PrefixOrder::kHits;
@@ -149,22 +167,24 @@ ApiResult<std::string> PrefixAdmin::List(const Client& client, std::string_view 
         query.limit > kMostListed)
       return InvalidValue("limit", fmt::format("limit: need 1 to {}", kMostListed));
   }
-  PrefixListing listing;
-  uint32_t now_s = 0;
-  engine_->Ask([&](StepLoop& loop) {
-    listing = ListPrefixes(loop.cache(), query);
-    now_s = loop.now_s();
+  return AdminWork([query](StepLoop& loop) -> AdminAnswer {
+    return [listing = ListPrefixes(loop.cache(), query), now_s = loop.now_s()] {
+      Json json = {{"schema", 1}, {"total", listing.num_prefixes}, {"prefixes", Json::array()}};
+      for (const PrefixInfo& info : listing.prefixes)
+        json["prefixes"].push_back(PrefixJson(info, now_s));
+      return ToText(json);
+    };
   });
-  Json json = {{"schema", 1}, {"total", listing.num_prefixes}, {"prefixes", Json::array()}};
-  for (const PrefixInfo& info : listing.prefixes)
-    json["prefixes"].push_back(PrefixJson(info, now_s));
-  return ToText(json);
 }
 
 ApiResult<PendingPrefix> PrefixAdmin::Start(const Client& client, std::string_view body,
                                             std::function<void()> on_news) {
   const auto object = ReadJsonObject(body);
   if (!object.ok()) return object.error();
+  const auto is_known = [](std::string_view name) {
+    return IsPromptField(name) || IsKeepField(name) || name == "cache_salt";
+  };
+  if (auto error = RefuseUnknown(object.value(), is_known)) return std::move(*error);
   PendingPrefix pending{.client = client};
   if (const auto error = ReadKeep(object.value(), &pending.keep)) return *error;
   if (!pending.keep.is_pinned && pending.keep.ttl_s == 0) {
@@ -197,134 +217,131 @@ ApiResult<PendingPrefix> PrefixAdmin::Start(const Client& client, std::string_vi
   return pending;
 }
 
-ApiResult<std::string> PrefixAdmin::Finish(const PendingPrefix& pending) {
-  const Answer& answer = *pending.answer;
-  if (!answer.status(0).ok()) return FromStatus(answer.status(0));
-  const std::string& tenant = pending.client.tenant;
-  const uint64_t most_bytes = MostRetained(tenant);
-  PinResult result;
-  PrefixInfo info;
-  uint32_t now_s = 0;
-  engine_->Ask([&](StepLoop& loop) {
+ApiResult<AdminWork> PrefixAdmin::Finish(PendingPrefix pending) const {
+  if (!pending.answer->status(0).ok()) return FromStatus(pending.answer->status(0));
+  const uint64_t most_bytes = MostRetained(pending.client.tenant);
+  return AdminWork([this, pending = std::move(pending), most_bytes](StepLoop& loop) -> AdminAnswer {
+    const std::string& tenant = pending.client.tenant;
     KvCache& cache = loop.cache();
-    now_s = loop.now_s();
-    const auto ns = cache.Namespace(loop.KeyOf(tenant, pending.salt));
-    if (!ns.ok()) return;
-    PrefixKeep first = pending.keep;
-    if (first.is_pinned) first.ttl_s = 0;
-    result = cache.Pin(ns.value(), pending.tokens, OptionsOf(first, now_s, most_bytes, cache));
-    if (result.pin == 0) return;
-    info = DescribePrefix(cache, cache.pins().all().at(result.pin).node);
-    if (!pending.keep.is_pinned || pending.keep.ttl_s == 0) return;
-    // Both: pinned, and retained when it is pinned no more.
-    (void)cache.SetPin(info.id, tenant, true, OptionsOf(pending.keep, now_s, most_bytes, cache));
-    info.retained_until_s = now_s + pending.keep.ttl_s;
+    const uint32_t now_s = loop.now_s();
+    PinResult result;
+    PrefixInfo info;
+    if (const auto ns = cache.Namespace(loop.KeyOf(tenant, pending.salt)); ns.ok()) {
+      PrefixKeep first = pending.keep;
+      if (first.is_pinned) first.ttl_s = 0;
+      result = cache.Pin(ns.value(), pending.tokens, OptionsOf(first, now_s, most_bytes, cache));
+    }
+    if (result.pin != 0) {
+      info = DescribePrefix(cache, cache.pins().all().at(result.pin).node);
+      if (pending.keep.is_pinned && pending.keep.ttl_s > 0) {
+        // Both: pinned, and retained when it is pinned no more.
+        (void)cache.SetPin(info.id, tenant, true,
+                           OptionsOf(pending.keep, now_s, most_bytes, cache));
+        info.retained_until_s = now_s + pending.keep.ttl_s;
+      }
+    }
+    const PromptReport& prompt = pending.answer->prompt();
+    return [this, result, info, now_s, most_bytes, tenant,
+            num_computed = prompt.prompt_len - prompt.num_cached]() -> ApiResult<std::string> {
+      if (result.is_over_budget) return OverRetainedBudget(most_bytes);
+      if (result.pin == 0) return EvictedBeforeKept();
+      Json json = PrefixJson(info, now_s);
+      json["computed_tokens"] = num_computed;
+      json["expires_at"] = info.is_pinned ? Json() : json["retained_until"];
+      return Tell("added", tenant, std::move(json));
+    };
   });
-  if (result.is_over_budget) return OverRetainedBudget(most_bytes);
-  if (result.pin == 0)
-    return ApiError{.status = 503,
-                    .type = "server_error",
-                    .code = "evicted",
-                    .message =
-                        "The prefix was computed, but other requests needed its memory "
-                        "before it could be kept: try again.",
-                    .retry_after_s = 1};
-  Json json = PrefixJson(info, now_s);
-  json["computed_tokens"] = answer.prompt().prompt_len - answer.prompt().num_cached;
-  json["expires_at"] = info.is_pinned ? Json() : json["retained_until"];
-  const std::string text = ToText(json);
-  json["action"] = "added";
-  events_->Add("prefix", tenant, ToText(json));
-  return text;
 }
 
-ApiResult<std::string> PrefixAdmin::Change(const Client& client, const std::string& id,
-                                           std::string_view body) {
+ApiResult<AdminWork> PrefixAdmin::Change(const Client& client, const std::string& id,
+                                         std::string_view body) const {
   const auto object = ReadJsonObject(body);
   if (!object.ok()) return object.error();
+  if (auto error = RefuseUnknown(object.value(), IsKeepField)) return std::move(*error);
   PrefixKeep said;
   if (const auto error = ReadKeep(object.value(), &said)) return *error;
   const auto says = [&](const char* name) {
     return object.value().contains(name) && !object.value()[name].is_null();
   };
-  if (!says("pin") && !says("ttl_s") && !says("label"))
+  const bool says_pin = says("pin"), says_ttl = says("ttl_s"), says_label = says("label");
+  if (!says_pin && !says_ttl && !says_label)
     return InvalidValue("", "nothing to change: give pin, ttl_s or label");
   const auto prefix_id = ParseId(id);
   if (!prefix_id.has_value()) return PrefixNotFound(id);
-  std::optional<PinResult> result;
-  PrefixInfo info;
-  uint64_t most_bytes = 0;
-  uint32_t now_s = 0;
-  engine_->Ask([&](StepLoop& loop) {
+  return AdminWork([=, this, scope = Scope(client)](StepLoop& loop) -> AdminAnswer {
     KvCache& cache = loop.cache();
-    now_s = loop.now_s();
-    const NodeId node = FindPrefixNode(cache, *prefix_id, Scope(client));
-    if (node == kNoNode) return;
-    info = DescribePrefix(cache, node);
-    most_bytes = MostRetained(info.tenant);
+    const uint32_t now_s = loop.now_s();
+    const NodeId node = FindPrefixNode(cache, *prefix_id, scope);
+    if (node == kNoNode) return [id] { return PrefixNotFound(id); };
+    PrefixInfo info = DescribePrefix(cache, node);
+    const uint64_t most_bytes = MostRetained(info.tenant);
     PinOptions options = OptionsOf(said, now_s, most_bytes, cache);
-    if (!says("ttl_s")) options.until_s = info.retained_until_s;
-    if (!says("label")) options.label = info.label;
-    result = cache.SetPin(*prefix_id, info.tenant, says("pin") ? said.is_pinned : info.is_pinned,
-                          options);
-    if (result.has_value()) info = DescribePrefix(cache, node);
+    if (!says_ttl) options.until_s = info.retained_until_s;
+    if (!says_label) options.label = info.label;
+    const auto result =
+        cache.SetPin(*prefix_id, info.tenant, says_pin ? said.is_pinned : info.is_pinned, options);
+    if (!result.has_value()) return [id] { return PrefixNotFound(id); };
+    if (result->is_over_budget) return [most_bytes] { return OverRetainedBudget(most_bytes); };
+    return [this, info = DescribePrefix(cache, node), now_s] {
+      return Tell("changed", info.tenant, PrefixJson(info, now_s));
+    };
   });
-  if (!result.has_value()) return PrefixNotFound(id);
-  if (result->is_over_budget) return OverRetainedBudget(most_bytes);
-  Json json = PrefixJson(info, now_s);
-  const std::string text = ToText(json);
-  json["action"] = "changed";
-  events_->Add("prefix", info.tenant, ToText(json));
-  return text;
 }
 
-ApiResult<std::string> PrefixAdmin::Drop(const Client& client, const std::string& id) {
+ApiResult<AdminWork> PrefixAdmin::Drop(const Client& client, const std::string& id) const {
   const auto prefix_id = ParseId(id);
   if (!prefix_id.has_value()) return PrefixNotFound(id);
-  std::optional<uint32_t> num_pages;
-  std::string tenant;
-  engine_->Ask([&](StepLoop& loop) {
-    const NodeId node = FindPrefixNode(loop.cache(), *prefix_id, Scope(client));
-    if (node == kNoNode) return;
-    tenant = DescribePrefix(loop.cache(), node).tenant;
-    num_pages = loop.cache().DropPrefixById(*prefix_id, tenant);
+  return AdminWork([=, this, scope = Scope(client)](StepLoop& loop) -> AdminAnswer {
+    const NodeId node = FindPrefixNode(loop.cache(), *prefix_id, scope);
+    if (node == kNoNode) return [id] { return PrefixNotFound(id); };
+    const std::string tenant = DescribePrefix(loop.cache(), node).tenant;
+    const auto num_pages = loop.cache().DropPrefixById(*prefix_id, tenant);
+    if (!num_pages.has_value()) return [id] { return PrefixNotFound(id); };
+    return [=, this, num_pages = *num_pages] {
+      return Tell("dropped", tenant, {{"id", IdText(*prefix_id)}, {"dropped_pages", num_pages}});
+    };
   });
-  if (!num_pages.has_value()) return PrefixNotFound(id);
-  Json json = {{"id", IdText(*prefix_id)}, {"dropped_pages", *num_pages}};
-  const std::string text = ToText(json);
-  json["action"] = "dropped";
-  events_->Add("prefix", tenant, ToText(json));
-  return text;
 }
 
-ApiResult<std::string> PrefixAdmin::Match(const Client& client, std::string_view body) {
+ApiResult<AdminWork> PrefixAdmin::Match(const Client& client, std::string_view body) const {
   const auto object = ReadJsonObject(body);
   if (!object.ok()) return object.error();
+  const auto is_known = [](std::string_view name) {
+    return IsPromptField(name) || name == "cache_salt";
+  };
+  if (auto error = RefuseUnknown(object.value(), is_known)) return std::move(*error);
   auto salt = ReadSalt(object.value());
   if (!salt.ok()) return salt.error();
-  const auto tokens = ReadPrompt(object.value(), *model_);
+  auto tokens = ReadPrompt(object.value(), *model_);
   if (!tokens.ok()) return tokens.error();
-  const auto of_tokens = static_cast<uint32_t>(tokens.value().size());
-  if (of_tokens == 0) return InvalidValue("prompt", "the prompt has no tokens: give some text");
-  PrefixMatch match;
-  std::optional<PrefixId> id;
-  engine_->Ask([&](StepLoop& loop) {
-    const NamespaceKey key = loop.KeyOf(client.tenant, salt.value());
-    match = loop.cache().Find(key, tokens.value());
-    id = FindWhole(loop.cache(), key, tokens.value());
+  if (tokens.value().empty())
+    return InvalidValue("prompt", "the prompt has no tokens: give some text");
+  return AdminWork([this, tenant = client.tenant, salt = std::move(salt.value()),
+                    tokens = std::move(tokens.value())](StepLoop& loop) -> AdminAnswer {
+    const NamespaceKey key = loop.KeyOf(tenant, salt);
+    return [this, match = loop.cache().Find(key, tokens), id = FindWhole(loop.cache(), key, tokens),
+            of_tokens = static_cast<uint32_t>(tokens.size())] {
+      // The last token is always computed.
+      const uint32_t matched = std::min(match.length, of_tokens - 1);
+      Json json = {{"matched_tokens", matched},
+                   {"of_tokens", of_tokens},
+                   {"by_tier", {{"device", matched}, {"host", 0}, {"disk", 0}, {"remote", 0}}},
+                   {"stop", MatchStopName(match.stop)}};
+      json["id"] = nullptr;
+      if (id.has_value()) json["id"] = IdText(*id);
+      json["est_ttft_ms"] = nullptr;
+      if (const auto rate = metrics_->prefill_tokens_per_second())
+        json["est_ttft_ms"] = (of_tokens - matched) / *rate * 1000;
+      return ToText(json);
+    };
   });
-  // The last token is always computed.
-  const uint32_t matched = std::min(match.length, of_tokens - 1);
-  Json json = {{"matched_tokens", matched},
-               {"of_tokens", of_tokens},
-               {"by_tier", {{"device", matched}, {"host", 0}, {"disk", 0}, {"remote", 0}}},
-               {"stop", MatchStopName(match.stop)}};
-  json["id"] = nullptr;
-  if (id.has_value()) json["id"] = IdText(*id);
-  json["est_ttft_ms"] = nullptr;
-  if (const auto rate = metrics_->prefill_tokens_per_second())
-    json["est_ttft_ms"] = (of_tokens - matched) / *rate * 1000;
-  return ToText(json);
+}
+
+std::string PrefixAdmin::Tell(const char* action, const std::string& tenant, Json json) const {
+  const std::string text = ToText(json);
+  json["action"] = action;
+  events_->Add("prefix", tenant, ToText(json));
+  return text;
 }
 
 }  // namespace quire

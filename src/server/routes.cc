@@ -71,11 +71,14 @@ std::span<const Route> AllRoutes() { return kRoutes; }
 
 ApiResult<RouteMatch> FindRoute(const HttpRequest& request) {
   std::string allow;
+  const std::string_view method =
+      request.method == "HEAD" ? std::string_view("GET") : std::string_view(request.method);
   for (const Route& route : kRoutes) {
     std::optional<std::string> argument = Match(route.pattern, request.segments);
     if (!argument.has_value()) continue;
-    if (request.method == route.method) return RouteMatch{&route, std::move(*argument)};
+    if (method == route.method) return RouteMatch{&route, std::move(*argument)};
     allow += (allow.empty() ? "" : ", ") + std::string(route.method);
+    if (route.method == std::string_view("GET")) allow += ", HEAD";
   }
   if (!allow.empty()) return MethodNotAllowed(request.method, request.Path(), allow);
   return UnknownUrl(request.method, request.Path());

@@ -68,7 +68,8 @@ struct RouteMatch {
   std::string argument;  // what "{}" or "{*}" stands for
 };
 
-// 404 unknown_url or 405 with what the path takes.
+// HEAD is GET, of which the transport sends no body. 404 unknown_url or 405 with what the path
+// takes.
 ApiResult<RouteMatch> FindRoute(const HttpRequest& request);
 
 }  // namespace quire

@@ -21,6 +21,22 @@ TEST(Routes, AreFoundByMethodAndPath) {
   EXPECT_EQ(add.value().route->id, RouteId::kAddPrefix);
 }
 
+TEST(Routes, EveryGetTakesHead) {
+  for (const Route& route : AllRoutes()) {
+    std::vector<std::string> segments;
+    for (std::string_view rest = route.pattern; !rest.empty();) {
+      rest.remove_prefix(1);
+      segments.emplace_back(rest.substr(0, rest.find('/')));
+      rest.remove_prefix(segments.back().size());
+    }
+    const auto found = FindRoute(Request("HEAD", segments));
+    // The path of another method may fit a GET route too.
+    EXPECT_EQ(found.ok() ? found.value().route->method : std::string("GET"), "GET");
+    const bool takes_get = route.method == std::string_view("GET");
+    EXPECT_TRUE(found.ok() || !takes_get) << route.pattern;
+  }
+}
+
 TEST(Routes, AModelNameMayHaveSlashes) {
   for (const auto& segments : {std::vector<std::string>{"v1", "models", "org/name"},
                                std::vector<std::string>{"v1", "models", "org", "name"}}) {
@@ -35,7 +51,9 @@ TEST(Routes, AWrongMethodSaysWhatThePathTakes) {
   const auto wrong = FindRoute(Request("PUT", {"quire", "v1", "prefixes"}));
   ASSERT_FALSE(wrong.ok());
   EXPECT_EQ(wrong.error().status, 405);
-  EXPECT_EQ(wrong.error().allow, "GET, POST");
+  EXPECT_EQ(wrong.error().allow, "GET, HEAD, POST");
+  EXPECT_EQ(FindRoute(Request("HEAD", {"v1", "completions"})).error().allow, "POST");
+  EXPECT_EQ(FindRoute(Request("HEAD", {"nothing"})).error().status, 404);
 }
 
 // SEC-05

@@ -97,11 +97,6 @@ ApiResult<TenantSlot> TenantLimits::Enter(const std::string& tenant, Clock::time
   return TenantSlot(state);
 }
 
-TenantQuota TenantLimits::QuotaOf(const std::string& tenant) const {
-  const auto state = tenants_.find(tenant);
-  return state == tenants_.end() ? TenantQuota() : state->second->quota;
-}
-
 uint32_t TenantLimits::num_held(const std::string& tenant) const {
   const auto state = tenants_.find(tenant);
   return state == tenants_.end() ? 0 : state->second->num_held;

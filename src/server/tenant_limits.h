@@ -66,8 +66,6 @@ class TenantLimits {
   // minute's requests or tokens are used up, with the time until there is some again.
   ApiResult<TenantSlot> Enter(const std::string& tenant, Clock::time_point now);
 
-  // The quota of a tenant, for its shares elsewhere.
-  TenantQuota QuotaOf(const std::string& tenant) const;
   uint32_t num_held(const std::string& tenant) const;
 
  private:

@@ -80,6 +80,21 @@ class Config(unittest.TestCase):
         self.assertEqual(result.returncode, 3)
         self.assertIn("--no-auth", result.stdout)
 
+    def test_check_tells_of_values_and_files_at_once(self):
+        key = self.write("keys", "ann shop\n", 0o600)
+        pem = self.write("cert.pem", "no certificate\n")
+        result = run("config", "check", "/no/such/model.gguf", "--drain", "30", "--kv-memory", "5",
+                     "--kv", "int9", "--prefix-cache", "maybe", "--api-key-file", key,
+                     "--ssl-certfile", "/no/such/cert.pem", "--ssl-keyfile", pem)
+        self.assertEqual(result.returncode, 3)
+        for words in ("--drain: '30'", "--kv-memory: '5'", "int9", "--prefix-cache maybe",
+                      ":1: need NAME", "MODEL /no/such/model.gguf", "--ssl-certfile /no/such"):
+            self.assertIn(words, result.stdout)
+        self.assertEqual(len(result.stdout.splitlines()), 7, result.stdout)
+        result = run("config", "check", MODEL, "--ssl-certfile", pem, "--ssl-keyfile", pem)
+        self.assertEqual(result.returncode, 3, result.stdout)
+        self.assertIn("cert.pem", result.stdout)
+
     # SEC-18
     def test_keys_are_never_shown(self):
         for flags, env in ((["--api-key", "marker-of-secret"], None),

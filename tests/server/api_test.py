@@ -4,8 +4,10 @@ Usage: api_test.py QUIRE [unittest arguments]
 """
 
 import json
+import re
 import signal
 import socket
+import threading
 import time
 import unittest
 
@@ -112,6 +114,13 @@ class Completions(WithStories):
             self.assertIn("byte", answer.error["message"])
         self.assertEqual(self.server.complete(max_tokens=1).status, 200)
 
+    def test_min_tokens_above_the_room_is_refused_by_its_name(self):
+        for values in ({"max_tokens": 1000}, {"max_tokens": 600}):
+            self.check_refused(self.server.complete(min_tokens=509, **values), "min_tokens")
+        self.assertEqual(self.server.complete(min_tokens=508, max_tokens=600).status, 200)
+        self.check_refused(self.server.complete([[403], [403] * 300], min_tokens=300,
+                                                max_tokens=400), "min_tokens")
+
     def test_api_20_scoring_by_echo(self):
         answer = self.server.complete(echo=True, logprobs=1, max_tokens=0).json["choices"][0]
         self.assertEqual(answer["text"], ONCE)
@@ -142,6 +151,7 @@ class Completions(WithStories):
         answer = self.server.complete(max_tokens=1, n_discard=-5)
         self.assertEqual(answer.status, 200)
         self.assertEqual(answer.fields["x-quire-ignored"], "n_discard")
+        self.assertTrue(until(lambda: "ignored: n_discard" in self.server.stderr()))
 
     def test_chat_without_a_template_is_refused(self):
         answer = self.server.post("/v1/chat/completions",
@@ -189,6 +199,46 @@ class Routes(WithStories):
             self.assertIn("x-request-id", answer.fields)
         self.assertEqual(answers[405].fields["allow"], "POST")
 
+    def test_head_is_get_without_the_body(self):
+        for path in ("/health", "/version", "/v1/models", "/tokenizer_info", "/openapi.json",
+                     "/quire/v1/requests"):
+            head, whole = self.server.ask("HEAD", path), self.server.get(path)
+            self.assertEqual((head.status, head.text), (200, ""), path)
+            self.assertEqual(head.fields["content-length"], whole.fields["content-length"], path)
+            self.assertEqual(head.fields["content-type"], whole.fields["content-type"], path)
+        self.assertEqual(self.server.ask("HEAD", "/quire/v1/events").status, 200)  # and ends
+        self.assertEqual(self.server.ask("HEAD", "/metrics").status, 200)
+        self.assertEqual(self.server.ask("HEAD", "/v1/completions").status, 405)
+        self.assertEqual(self.server.ask("HEAD", "/v1/nothing").status, 404)
+
+    def test_the_log_has_the_code_of_each_refusal(self):
+        expected = {
+            "unknown_url": self.server.get("/v1/nothing", {"x-request-id": "r-1"}),
+            "method_not_allowed": self.server.get("/v1/completions", {"x-request-id": "r-2"}),
+            "host_not_allowed": self.server.get("/health", {"x-request-id": "r-3",
+                                                            "Host": "evil.example"}),
+            "prefix_not_found": self.server.ask("DELETE", "/quire/v1/prefixes/0", None,
+                                                {"x-request-id": "r-4"}),
+            "model_not_supported": self.server.post("/v1/embeddings", {"input": "Hi"},
+                                                    {"x-request-id": "r-5"}),
+            "unsupported_media_type": self.server.ask("POST", "/tokenize", b"{}", {
+                "x-request-id": "r-6", "Content-Type": "text/plain"}),
+            "invalid_json": self.server.post("/tokenize", b"{", {"x-request-id": "r-7"}),
+            "request_too_large": self.server.ask("POST", "/v1/completions", None, {
+                "x-request-id": "r-8", "Content-Type": "application/json",
+                "Content-Length": str(1 << 40)}),
+        }
+
+        def line_of(request):
+            return next((line for line in self.server.stderr().splitlines()
+                         if f"id={request} " in line), "")
+
+        for number, (code, answer) in enumerate(expected.items(), 1):
+            self.assertEqual(answer.error["code"], code)
+            self.assertTrue(until(lambda n=number: line_of(f"r-{n}")), code)
+            self.assertIn(f"code={code}", line_of(f"r-{number}"))
+            self.assertIn(f"status={answer.status} ", line_of(f"r-{number}"))
+
     def test_api_24_embeddings_are_refused_with_the_reason(self):
         answer = self.server.post("/v1/embeddings", {"input": "Hi"})
         self.check_refused(answer, "model", "model_not_supported", 404)
@@ -231,6 +281,33 @@ class Queue(WithStories):
             self.assertTrue(1 <= int(answer.fields["retry-after"]) <= 120)
 
 
+class Timeouts(unittest.TestCase):
+
+    def test_prefixes_and_looks_end_at_the_time_limits_too(self):
+        tokens = list(range(1000, 4000))
+        with Server(QUIRE, SMOL, "--threads", 1, "--token-budget", 4096,
+                    "--request-timeout", "500ms") as server:
+            asker = threading.Thread(target=server.complete, args=(tokens,),
+                                     kwargs={"max_tokens": 1})
+            asker.start()
+            time.sleep(0.3)  # a long step has begun
+            for answer in in_threads(2, lambda i: server.post(
+                    *[("/quire/v1/match", {"prompt": ONCE}),
+                      ("/quire/v1/prefixes", {"token_ids": tokens[:128]})][i])):
+                self.assertEqual((answer.status, answer.error["code"]), (503, "request_timeout"))
+            asker.join()
+            self.assertTrue(until(lambda: server.held_bytes() == 0, 30))
+        with Server(QUIRE, SMOL, "--threads", 1, "--token-budget", 4096,
+                    "--queue-timeout", "500ms") as server:
+            asker = threading.Thread(target=server.complete, args=(tokens,),
+                                     kwargs={"max_tokens": 1})
+            asker.start()
+            time.sleep(0.3)
+            answer = server.post("/quire/v1/prefixes", {"token_ids": tokens[:128]})
+            self.assertEqual((answer.status, answer.error["code"]), (503, "queue_timeout"))
+            asker.join()
+
+
 class Lifetime(unittest.TestCase):
 
     def test_api_13_not_ready_until_loaded_and_after_sigterm(self):
@@ -271,6 +348,57 @@ class Lifetime(unittest.TestCase):
             start = time.monotonic()
             self.assertEqual(server.stop(), 0)
             self.assertLess(time.monotonic() - start, 1)
+
+    def ask_for_much_and_read_little(self, server, connection):
+        """A whole answer that no socket buffer holds; returns what was read of it."""
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(60)
+        connection.connect(("127.0.0.1", server.port))
+        body = json.dumps({"prompt": ONCE, "max_tokens": 500, "n": 40, "logprobs": 20,
+                           "ignore_eos": True, "seed": 1}).encode()
+        connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
+                           b"Content-Type: application/json\r\n"
+                           b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        return connection.recv(4096)
+
+    def test_a_slow_reader_of_a_whole_answer_gets_the_time_of_the_drain(self):
+        with Server(QUIRE, STORIES, "--threads", 1) as server, socket.socket() as connection:
+            got = self.ask_for_much_and_read_little(server, connection)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(3)  # all is computed; the rest waits for the reader
+            self.assertIsNone(server.process.poll())
+            length = int(re.search(rb"content-length: (\d+)", got).group(1))
+            length += got.index(b"\r\n\r\n") + 4
+            self.assertGreater(length, 6 << 20)
+            while len(got) < length and (piece := connection.recv(1 << 16)):
+                got += piece
+            self.assertEqual(len(got), length)
+            self.assertEqual(server.process.wait(10), 0)
+
+    def test_a_reader_that_is_too_slow_is_cut_at_the_end_of_the_drain(self):
+        with Server(QUIRE, STORIES, "--threads", 1, "--drain", "1s") as server, \
+                socket.socket() as connection:
+            self.ask_for_much_and_read_little(server, connection)
+            server.process.send_signal(signal.SIGTERM)
+            self.assertEqual(server.process.wait(10), 128 + signal.SIGTERM)
+
+    def test_a_prefix_that_is_computed_is_work_and_watching_events_is_none(self):
+        with Server(QUIRE, SMOL, "--threads", 1) as server:
+            watcher = server.connect()
+            watcher.request("GET", "/quire/v1/events")
+            events = watcher.getresponse()
+            answers = []
+            asker = threading.Thread(target=lambda: answers.append(server.post(
+                "/quire/v1/prefixes", {"token_ids": list(range(1000, 4072))})))
+            asker.start()
+            self.assertTrue(until(lambda: server.get("/load").json["server_load"] == 1, 10))
+            server.process.send_signal(signal.SIGTERM)
+            events.read()  # to its end
+            asker.join(30)
+            self.assertEqual(answers[0].status, 201, answers[0].text)
+            self.assertEqual(answers[0].json["tokens"], 3072)
+            self.assertEqual(server.process.wait(10), 0)
+            watcher.close()
 
     def test_api_14_a_second_signal_ends_streams_with_an_error(self):
         with Server(QUIRE, SMOL) as server:

@@ -12,7 +12,7 @@ import time
 import unittest
 
 import harness
-from harness import ONCE, STORIES, Server
+from harness import ONCE, SMOL, STORIES, Server
 
 QUIRE = harness.quire_from_arguments()
 SYSTEM = "Lily and Tom went to the park to play with a big red ball. " * 6
@@ -81,6 +81,21 @@ class Cache(unittest.TestCase):
             self.assertLess(time.monotonic(), end, "it is still kept")
             time.sleep(0.1)
 
+    def test_a_mark_keeps_every_prompt_of_the_call(self):
+        prompts = [[3 + (i * k) % 400 for i in range(1, 180)] for k in (3, 7, 11, 13, 17)]
+        for stream in (False, True):
+            self.server.post("/reset_prefix_cache", b"")
+            body = {"prompt": prompts, "max_tokens": 1, "temperature": 0, "stream": stream,
+                    "prompt_cache_options": {"mode": "implicit", "ttl": "10m"}}
+            answer = self.server.post("/v1/completions", body)
+            self.assertEqual(answer.status, 200, answer.text)
+            self.assertRegex(answer.text, r'"retained_until":\d+')
+            kept = [prefix for prefix in self.server.get("/quire/v1/prefixes").json["prefixes"]
+                    if prefix["retained_until"]]
+            self.assertEqual([prefix["tokens"] for prefix in kept], [176] * len(prompts))
+            for prefix in kept:
+                self.server.ask("DELETE", f"/quire/v1/prefixes/{prefix['id']}")
+
     def test_match_computes_nothing(self):
         before = self.server.metric("vllm:prompt_tokens_total")
         match = self.server.post("/quire/v1/match", {"prompt": SYSTEM}).json
@@ -147,6 +162,40 @@ class Cache(unittest.TestCase):
         self.assertIn("quire serve MODEL", error)
         self.assertIn("127.0.0.1:1", error)
         self.assertIn("--url", self.command("info", "--url", "ftp://x", code=3))
+
+
+class LongStep(unittest.TestCase):
+    """One step computes a long prompt: what asks the engine waits, nothing else does."""
+
+    def test_a_look_at_the_engine_keeps_no_other_request(self):
+        with Server(QUIRE, SMOL, "--threads", 1, "--token-budget", 4096) as server:
+            long_one = threading.Thread(target=server.complete, args=(list(range(1000, 4000)),),
+                                        kwargs={"max_tokens": 1})
+            long_one.start()
+            time.sleep(0.3)  # the step has begun
+            ends = {}
+
+            def ask(name, method, path, body=None):
+                answer = server.ask(method, path, body)
+                ends[name] = time.monotonic()
+                self.assertLess(answer.status, 500, answer.text)
+
+            looks = [("GET", "/quire/v1/requests"), ("GET", "/quire/v1/prefixes"),
+                     ("POST", "/quire/v1/match", {"prompt": ONCE}), ("GET", "/quire/v1/cache"),
+                     ("DELETE", "/quire/v1/prefixes/0000000000000001"),
+                     ("PATCH", "/quire/v1/prefixes/0000000000000001", {"pin": True})]
+            askers = [threading.Thread(target=ask, args=(str(i), *look))
+                      for i, look in enumerate(looks)]
+            for asker in askers:
+                asker.start()
+            time.sleep(0.1)
+            start = time.monotonic()
+            ask("tokens", "POST", "/tokenize", {"prompt": ONCE})
+            for thread in (*askers, long_one):
+                thread.join(60)
+            self.assertGreater(min(ends[str(i)] for i in range(len(looks))) - start, 0.5,
+                               "the step was too short to tell anything")
+            self.assertLess(ends["tokens"] - start, 0.5)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,14 @@ import hashlib
 import os
 import pathlib
 import re
+import signal
 import socket
 import tempfile
 import time
 import unittest
 
 import harness
-from harness import ONCE, STORIES, Server, until
+from harness import ONCE, SMOL, STORIES, Server, until
 
 QUIRE = harness.quire_from_arguments()
 KEYS = {"alice": ("shop", "user"), "bob": ("bank", "user"), "ops": ("shop", "user,admin,priority")}
@@ -242,6 +243,35 @@ class Prompts(unittest.TestCase):
                 server.stop()
                 self.assertEqual("marker in a prompt" in server.stderr(), is_logged)
                 self.assertEqual("--log-prompts" in server.stderr(), is_logged)
+
+
+class Reload(unittest.TestCase):
+
+    def test_a_hangup_while_it_loads_is_heeded_when_it_has_loaded(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "keys")
+            path.touch(mode=0o600)
+
+            def write(name):
+                digest = hashlib.sha256(f"key-of-{name}".encode()).hexdigest()
+                path.write_text(f"{name} shop user {digest}\n", encoding="utf-8")
+
+            write("alice")
+            with Server(QUIRE, SMOL, "--api-key-file", path, wait=False) as server:
+                def status(url, fields=None):
+                    try:
+                        return server.get(url, fields).status
+                    except OSError:
+                        return 0
+
+                self.assertTrue(until(lambda: status("/health/live") == 200, 20, 0.001))
+                if status("/health") != 503:
+                    self.skipTest("it has loaded too fast")
+                write("bob")
+                server.process.send_signal(signal.SIGHUP)
+                self.assertTrue(until(lambda: status("/v1/models", bearer("bob")) == 200, 60))
+                self.assertEqual(status("/v1/models", bearer("alice")), 401)
+                self.assertEqual(server.stop(), 0)
 
 
 class Starts(unittest.TestCase):

@@ -10,6 +10,7 @@ namespace quire {
 
 struct AnswerNotes {
   std::optional<int64_t> retained_until = {};  // seconds since 1970
+  bool holds_end = false;  // of a stream: the end of the last choice is not to be told yet
 };
 
 }  // namespace quire

@@ -241,6 +241,20 @@ std::optional<ApiError> CheckModelName(const Json* name, const ServedModel& mode
   return ModelNotFound(Printable(text, 96));
 }
 
+ApiResult<std::string> ReadSalt(const Json& object) {
+  const Json* value = Member(object, "cache_salt");
+  if (value == nullptr) return std::string();
+  const auto* salt = value->get_ptr<const std::string*>();
+  const std::string_view refused("@/\\\0", 4);
+  if (salt != nullptr && !salt->empty() && salt->size() <= 128 &&
+      salt->find_first_of(refused) == std::string::npos)
+    return *salt;
+  return InvalidValue(
+      "cache_salt", fmt::format("cache_salt is {}: need a string of 1 to 128 bytes without @ / \\ "
+                                "and NUL.",
+                                Shown(*value)));
+}
+
 std::string Shown(const Json& value) {
   if (value.is_string()) return '"' + Printable(value.get_ref<const std::string&>(), 32) + '"';
   if (value.is_object()) return fmt::format("an object of {} keys", value.size());

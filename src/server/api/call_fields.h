@@ -33,6 +33,7 @@ class CallFields {
   std::vector<TokenId> Ids(std::string_view name) const;
 
   ApiForm form() const { return form_; }
+  const nlohmann::ordered_json& object() const { return *object_; }
   // Fields that nobody knows, in the order of the body.
   const std::vector<std::string>& ignored() const { return ignored_; }
 
@@ -53,6 +54,9 @@ const nlohmann::ordered_json* Member(const nlohmann::ordered_json& object, std::
 // Of a body's `model`, which may be null for absent: 404 for a name that is not served.
 std::optional<ApiError> CheckModelName(const nlohmann::ordered_json* name,
                                        const ServedModel& model);
+// `cache_salt` of any body, which may be absent: a string of 1 to 128 bytes without @ / \ or NUL.
+// Empty: absent.
+ApiResult<std::string> ReadSalt(const nlohmann::ordered_json& object);
 // A short form of a value for messages, at most some 40 bytes.
 std::string Shown(const nlohmann::ordered_json& value);
 

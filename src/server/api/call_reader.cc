@@ -94,11 +94,9 @@ Refusal ReadRetain(const CallFields& fields, std::vector<RetainMark> marks, Gene
 Refusal ReadCache(const CallFields& fields, std::vector<RetainMark> marks, GenerationCall* call) {
   call->uses_prefixes = fields.Bool("cache_prompt", true);
   call->priority = static_cast<int32_t>(fields.Integer("priority").value_or(0));
-  if (const std::string* salt = fields.String("cache_salt")) {
-    if (salt->find_first_of(std::string_view("@/\\\0", 4)) != std::string::npos)
-      return InvalidValue("cache_salt", "cache_salt has a character of @ / \\ or NUL.");
-    call->salt = *salt;
-  }
+  ApiResult<std::string> salt = ReadSalt(fields.object());
+  if (!salt.ok()) return salt.error();
+  call->salt = std::move(salt.value());
   return ReadRetain(fields, std::move(marks), call);
 }
 
@@ -185,7 +183,19 @@ ApiResult<GenerationCall> ReadCompletionCall(std::string_view body, const Served
   return ReadCall(ApiForm::kCompletions, body, model);
 }
 
+namespace {
+// Of a chat's prompt; they mean nothing beside prompt and token_ids.
+constexpr std::string_view kChatFields[] = {"add_generation_prompt", "continue_final_message",
+                                            "chat_template_kwargs", "reasoning_effort", "tools"};
+}  // namespace
+
+bool IsPromptField(std::string_view name) {
+  return name == "prompt" || name == "messages" || name == "token_ids" || name == "model" ||
+         std::ranges::find(kChatFields, name) != std::end(kChatFields);
+}
+
 ApiResult<std::vector<TokenId>> ReadPrompt(const Json& object, const ServedModel& model) {
+  if (Refusal refusal = CheckModelName(Member(object, "model"), model)) return std::move(*refusal);
   const Json* ids = Member(object, "token_ids");
   const Json* prompt = Member(object, "prompt");
   const Json* messages = Member(object, "messages");
@@ -210,9 +220,8 @@ ApiResult<std::vector<TokenId>> ReadPrompt(const Json& object, const ServedModel
   } else {
     param = "messages";
     Json chat = {{"messages", *messages}};
-    for (const char* name : {"add_generation_prompt", "continue_final_message",
-                             "chat_template_kwargs", "reasoning_effort", "tools"})
-      if (const Json* value = Member(object, name)) chat[name] = *value;
+    for (const std::string_view name : kChatFields)
+      if (const Json* value = Member(object, name)) chat[std::string(name)] = *value;
     const ApiResult<CallFields> fields = CallFields::Read(chat, ApiForm::kChat, model);
     if (!fields.ok()) return fields.error();
     ApiResult<ChatPrompt> read =

@@ -39,5 +39,7 @@ ApiResult<std::string> AnswerModel(const std::string& id, const ServedModel& mod
 // messages without the start of an answer, unless add_generation_prompt is true.
 ApiResult<std::vector<TokenId>> ReadPrompt(const nlohmann::ordered_json& object,
                                            const ServedModel& model);
+// Does ReadPrompt read it? With `model`, which must be served.
+bool IsPromptField(std::string_view name);
 
 }  // namespace quire

@@ -66,6 +66,17 @@ TEST_F(CallReader, CompletionsTakeTextsAndIds) {
               ElementsAre(ElementsAre(1, 2), ElementsAre(3)));
 }
 
+TEST_F(CallReader, TwoNamesOfOneFieldMayNotDiffer) {
+  const auto call = Completion(R"({"prompt":"a","repeat_penalty":1.5,"repetition_penalty":1.5})");
+  EXPECT_FLOAT_EQ(call.sampling.repetition_penalty, 1.5F);
+  EXPECT_FLOAT_EQ(Completion(R"({"prompt":"a","repeat_penalty":1.25})").sampling.repetition_penalty,
+                  1.25F);
+  const ApiError error =
+      CompletionError(R"({"prompt":"a","repeat_penalty":1.5,"repetition_penalty":1.0})");
+  EXPECT_EQ(error.param, "repeat_penalty");
+  EXPECT_THAT(error.message, HasSubstr("repetition_penalty"));
+}
+
 TEST_F(CallReader, RefusalsNameTheField) {
   EXPECT_EQ(CompletionError(R"({})").param, "prompt");
   EXPECT_EQ(CompletionError(R"({"prompt":[]})").param, "prompt");

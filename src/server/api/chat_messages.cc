@@ -130,7 +130,11 @@ class MessageReader {
       if (value == nullptr) continue;
       if (!value->is_string()) return Wrong(Path(name), value, "a string");
       const std::string_view key = name == "reasoning" ? "reasoning_content" : name;
-      if (!out_.contains(key)) out_[std::string(key)] = *value;
+      if (out_.contains(key) && out_[std::string(key)] != *value)
+        return InvalidValue(Path(name), fmt::format("{} and {} are one field and differ: send one "
+                                                    "of them.",
+                                                    name, key));
+      out_[std::string(key)] = *value;
     }
     for (const std::string_view name : {"function_call", "audio"})
       if (Member(*message_, name) != nullptr)

@@ -70,6 +70,8 @@ TEST_F(Chat, RefusalsNameThePathOfTheMessage) {
   check(R"({"role":"user","content":"a","name":1})", "invalid_value messages[0].name");
   check(R"({"role":"tool","content":"a","tool_call_id":1})",
         "invalid_value messages[0].tool_call_id");
+  check(R"({"role":"assistant","content":"a","reasoning":"b","reasoning_content":"c"})",
+        "invalid_value messages[0].reasoning");
   check(R"({"role":"user","content":"a","tool_calls":[{}]})",
         "invalid_value messages[0].tool_calls");
   check(R"({"role":"assistant","tool_calls":[{"function":{"name":1}}]})",

@@ -27,22 +27,30 @@ EventStream::EventStream(const AnswerJson* json, std::chrono::milliseconds progr
     : json_(json), progress_interval_(progress_interval) {
   const GenerationCall& call = json_->call();
   QUIRE_CHECK(call.num_sampled == call.num_choices);
+  has_report_.resize(call.prompts.size());
+  for (const auto& prompt : call.prompts) taken_.prompt_tokens += prompt.size();
   choices_.reserve(call.prompts.size() * call.num_choices);
   for (uint32_t prompt = 0; prompt < call.prompts.size(); ++prompt)
     for (uint32_t choice = 0; choice < call.num_choices; ++choice)
       choices_.push_back(json_->NewChoice(prompt, choice, prompt * call.num_choices + choice));
 }
 
-bool EventStream::HasNews(const ToldChoice& told) const {
+bool EventStream::MayEnd(const AnswerNotes& notes) const {
+  return !notes.holds_end || num_ended_ + 1 < choices_.size();
+}
+
+bool EventStream::HasNews(const ToldChoice& told, const AnswerNotes& notes) const {
   if (told.has_ended) return false;
   const Answer& answer = json_->AnswerOf(told);
-  return answer.ended(told.choice) || answer.tokens(told.choice).size() > told.text.num_pushed();
+  return (MayEnd(notes) && answer.ended(told.choice)) ||
+         answer.tokens(told.choice).size() > told.text.num_pushed();
 }
 
 bool EventStream::has_news() const {
   if (is_finished_) return false;
-  return HasProgress() ||
-         std::ranges::any_of(choices_, [this](const ToldChoice& told) { return HasNews(told); });
+  return HasProgress() || std::ranges::any_of(choices_, [this](const ToldChoice& told) {
+           return HasNews(told, {});
+         });
 }
 
 std::string EventStream::NextEvent(const AnswerNotes& notes) {
@@ -51,7 +59,7 @@ std::string EventStream::NextEvent(const AnswerNotes& notes) {
   for (uint32_t i = 0; i < count && event.empty() && !is_finished_; ++i) {
     const uint32_t index = (next_ + i) % count;
     ToldChoice& told = choices_[index];
-    while (event.empty() && HasNews(told)) AppendNews(event, told, notes);
+    while (event.empty() && HasNews(told, notes)) AppendNews(event, told, notes);
     if (!event.empty()) next_ = (index + 1) % count;
   }
   if (event.empty() && HasProgress()) AppendProgress(event, notes);
@@ -68,11 +76,12 @@ std::string EventStream::ErrorEvent(const ApiError& error) {
 void EventStream::AppendNews(std::string& event, ToldChoice& told, const AnswerNotes& notes) {
   const Answer& answer = json_->AnswerOf(told);
   // In this order: after the end come no tokens.
-  const bool has_ended = answer.ended(told.choice);
+  const bool has_ended = MayEnd(notes) && answer.ended(told.choice);
   const std::span<const TokenId> tokens = answer.tokens(told.choice);
   const bool has_logprobs = json_->call().logprobs.has_value();
   const size_t most =
       told.text.num_pushed() + (has_logprobs ? kMaxEventTokensWithLogprobs : kMaxEventTokens);
+  const uint32_t num_before = told.text.num_pushed();
   std::string text;
   while (told.text.num_pushed() < std::min(tokens.size(), most) && text.size() < kMaxEventTextBytes)
     told.text.Push(tokens[told.text.num_pushed()], text);
@@ -83,6 +92,7 @@ void EventStream::AppendNews(std::string& event, ToldChoice& told, const AnswerN
     told.has_ended = true;
     ++num_ended_;
   }
+  CountTaken(told, told.text.num_pushed() - num_before);
   const bool has_finish = told.has_ended && !error.has_value();
   const uint32_t end = told.text.num_told();
   if (json_->is_chat()) {
@@ -96,6 +106,16 @@ void EventStream::AppendNews(std::string& event, ToldChoice& told, const AnswerN
   has_begun_ = true;
   told.num_told = end;
   if (error.has_value()) AppendError(event, *error);
+}
+
+void EventStream::CountTaken(const ToldChoice& told, uint64_t num_tokens) {
+  const Answer& answer = json_->AnswerOf(told);
+  taken_.completion_tokens += num_tokens;
+  if (told.has_ended && answer.stop_token(told.choice).has_value()) ++taken_.completion_tokens;
+  if (has_report_[told.prompt]) return;
+  has_report_[told.prompt] = true;
+  taken_.cached_tokens += answer.prompt().num_cached;
+  taken_.cache_write_tokens += answer.prompt().num_inserted;
 }
 
 void EventStream::AppendChoiceHead(std::string& event, const ToldChoice& told) const {
@@ -113,7 +133,7 @@ void EventStream::AppendChunkEnd(std::string& event, const AnswerNotes& notes,
   event += ']';
   if (json_->call().continuous_usage) {
     event += ",\"usage\":";
-    AppendUsage(event, CostsOf(json_->answers()));
+    AppendUsage(event, taken_);
   } else if (json_->call().include_usage) {
     event += ",\"usage\":null";
   }

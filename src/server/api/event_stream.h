@@ -5,7 +5,8 @@
 // Then, if asked, the usage; [DONE] is part of the last event's string. An error takes the place of
 // all the rest, and ends the other choices.
 //
-// Threading: none of its own. Cost: linear in the new tokens.
+// Threading: none of its own. Cost: linear in the new tokens; an event of one choice costs nothing
+// for the others, but for a look at those that have no news.
 #pragma once
 
 #include <chrono>
@@ -32,7 +33,11 @@ class EventStream {
   bool is_finished() const { return is_finished_; }
 
  private:
-  bool HasNews(const ToldChoice& told) const;
+  bool HasNews(const ToldChoice& told, const AnswerNotes& notes) const;
+  // May the end of a choice that goes on be told?
+  bool MayEnd(const AnswerNotes& notes) const;
+  // A choice gave so many tokens more, and has ended or not.
+  void CountTaken(const ToldChoice& told, uint64_t num_tokens);
   // Appends nothing if the news are all held back.
   void AppendNews(std::string& event, ToldChoice& told, const AnswerNotes& notes);
   void AppendRole(std::string& event, const ToldChoice& told, const AnswerNotes& notes) const;
@@ -57,7 +62,10 @@ class EventStream {
   std::vector<ToldChoice> choices_;
   uint32_t next_ = 0;  // the choice to look at first: none waits behind a busy one
   uint32_t num_ended_ = 0;
-  bool has_begun_ = false;  // a choice has
+  // What continuous usage tells: of the tokens that the stream has taken so far.
+  CallCosts taken_;
+  std::vector<bool> has_report_;  // of each prompt: it is in taken_
+  bool has_begun_ = false;        // a choice has
   bool is_finished_ = false;
   const std::chrono::milliseconds progress_interval_;
   std::chrono::steady_clock::time_point progress_told_at_ = std::chrono::steady_clock::now();

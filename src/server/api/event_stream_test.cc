@@ -49,6 +49,60 @@ TEST(EventStream, AChatSendsTheRoleThenDeltasThenTheFinishThenDone) {
   }
 }
 
+// However many choices there are: what the stream has taken so far, and in the last chunk all.
+TEST(EventStream, ContinuousUsageAddsUpOverPromptsAndChoices) {
+  GenerationCall call = StreamCall(ApiForm::kCompletions);
+  call.continuous_usage = call.include_usage = true;
+  call.prompts = {{1, 403, 407}, {1, 403}};
+  call.num_choices = call.num_sampled = 3;
+  Asked asked(call);
+  const std::vector<TokenId> ids = EncodeStories("One day");
+  for (const auto& answer : asked.answers) {
+    answer->mutable_prompt().num_cached = 1;
+    answer->mutable_prompt().num_inserted = 1;
+  }
+  std::string all;
+  for (uint32_t prompt = 0; prompt < 2; ++prompt)
+    for (uint32_t choice = 0; choice < 3; ++choice) {
+      for (const TokenId id : ids) asked.Push(prompt, choice, id);
+      all += asked.Drain();
+    }
+  asked.End(FinishReason::kStopToken, TokenId{2});
+  all += asked.Drain();
+  const std::vector<Json> events = EventsOf(all);
+  uint64_t most = 0;
+  for (size_t i = 0; i + 1 < events.size(); ++i) {
+    const Json& usage = events[i]["usage"];
+    EXPECT_EQ(usage["prompt_tokens"], 5);
+    EXPECT_GE(usage["completion_tokens"].get<uint64_t>(), most);
+    most = usage["completion_tokens"];
+    EXPECT_EQ(usage["prompt_tokens_details"]["cached_tokens"], most <= 3 * ids.size() ? 1 : 2);
+  }
+  EXPECT_EQ(most, 6 * (ids.size() + 1));
+  EXPECT_EQ(events[events.size() - 3]["usage"], events[events.size() - 2]["usage"]);
+}
+
+TEST(EventStream, AnEndThatIsHeldIsTheOnlyThingThatWaits) {
+  GenerationCall call = StreamCall(ApiForm::kCompletions);
+  call.include_usage = true;
+  call.num_choices = call.num_sampled = 2;
+  Asked asked(call);
+  for (const TokenId id : EncodeStories("Lily")) asked.Push(0, 0, id);
+  for (const TokenId id : EncodeStories("Tom")) asked.Push(0, 1, id);
+  asked.End(FinishReason::kMaxTokens);
+  std::string all;
+  for (std::string event; !(event = asked.writer->NextEvent({.holds_end = true})).empty();)
+    all += event;
+  EXPECT_EQ(TextOf(EventsOf(all), 0), " Lily");
+  EXPECT_EQ(TextOf(EventsOf(all), 1), " Tom");
+  EXPECT_FALSE(asked.writer->is_finished());
+  asked.notes.retained_until = 7;
+  const std::vector<Json> rest = EventsOf(asked.Drain());
+  EXPECT_TRUE(asked.writer->is_finished());
+  ASSERT_GE(rest.size(), 2u);
+  EXPECT_EQ(rest[rest.size() - 2]["quire"]["retained_until"], 7);
+}
+
 TEST(EventStream, TheLastTextTheFinishTheUsageAndDoneAreOneString) {
   GenerationCall call = StreamCall(ApiForm::kChat);
   call.include_usage = true;

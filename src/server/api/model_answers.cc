@@ -117,7 +117,10 @@ ApiResult<std::string> AnswerTokenize(std::string_view body, const ServedModel& 
   const ApiResult<Json> read = ReadBody(body, model);
   if (!read.ok()) return read.error();
   const Json& object = read.value();
-  if (Member(object, "content") != nullptr) return TokenizeContent(object, model);
+  const auto has = [&](const char* name) { return Member(object, name) != nullptr ? 1 : 0; };
+  if (has("prompt") + has("messages") + has("content") > 1)
+    return InvalidValue("prompt", "Send one of prompt, messages and content.");
+  if (has("content") == 1) return TokenizeContent(object, model);
   const auto texts = ReadFlag(object, "return_token_strs", false);
   if (!texts.ok()) return texts.error();
   if (Member(object, "messages") != nullptr) {

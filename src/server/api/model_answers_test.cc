@@ -99,6 +99,8 @@ TEST_F(ModelAnswers, RefusalsNameTheField) {
   const ServedModel& model = served_.model();
   EXPECT_EQ(ErrorOf(AnswerTokenize("{}", model)), "invalid_value prompt");
   EXPECT_EQ(ErrorOf(AnswerTokenize(R"({"content":1})", model)), "invalid_value content");
+  EXPECT_EQ(ErrorOf(AnswerTokenize(R"({"content":"a","prompt":"b"})", model)),
+            "invalid_value prompt");
   EXPECT_EQ(ErrorOf(AnswerTokenize(R"({"content":"a","add_special":1})", model)),
             "invalid_value add_special");
   EXPECT_EQ(ErrorOf(AnswerTokenize(R"({"prompt":"a","model":"other"})", model)),

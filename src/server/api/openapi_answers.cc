@@ -247,7 +247,9 @@ constexpr char kSchemas[] = R"json({
                            {"$ref": "#/components/schemas/Tokens"}]},
       "messages": {"type": "array", "items": {"$ref": "#/components/schemas/Message"},
                    "minItems": 1},
-      "token_ids": {"$ref": "#/components/schemas/Tokens"}
+      "token_ids": {"$ref": "#/components/schemas/Tokens"},
+      "cache_salt": {"type": "string", "minLength": 1, "maxLength": 128,
+                     "pattern": "^[^@/\\\\\\u0000]*$"}
     },
     "oneOf": [{"required": ["prompt"]}, {"required": ["messages"]}, {"required": ["token_ids"]}]
   },

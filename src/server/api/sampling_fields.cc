@@ -100,11 +100,21 @@ Refusal ReadLogprobs(const CallFields& fields, GenerationCall* call) {
   return {};
 }
 
+// One field by two names: they may both be there, but not differ.
+Refusal CheckTwin(const CallFields& fields, std::string_view name, std::string_view other) {
+  const auto value = fields.Number(name), twin = fields.Number(other);
+  if (!value.has_value() || !twin.has_value() || *value == *twin) return {};
+  return InvalidValue(std::string(name), fmt::format("{} and {} are one field and differ: send one "
+                                                     "of them.",
+                                                     name, other));
+}
+
 }  // namespace
 
 std::optional<ApiError> ReadSampling(const CallFields& fields, const ServedModel& model,
                                      size_t num_prompts, GenerationCall* call) {
   call->sampling = model.sampling_defaults;
+  if (Refusal refusal = CheckTwin(fields, "repeat_penalty", "repetition_penalty")) return refusal;
   if (Refusal refusal = ReadChoices(fields, num_prompts, call)) return refusal;
   ReadChoosing(fields, &call->sampling);
   ReadEnd(fields, &call->sampling);

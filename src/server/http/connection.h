@@ -133,6 +133,7 @@ class Connection final : public ByteStream::User, public std::enable_shared_from
   Clock::time_point head_at_, whole_at_;
   std::shared_ptr<HttpReply::Exchange> exchange_;
   int status_ = 0;  // 0: not begun
+  std::string error_code_;
   bool closes_ = false, in_chunks_ = false, has_ended_ = false, is_without_body_ = false;
 
   std::string out_;  // from num_sent_ on: what the socket has not taken

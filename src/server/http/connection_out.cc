@@ -29,6 +29,7 @@ class InCall {
 void Connection::BeginAnswer(const HttpResponse& response, bool is_whole) {
   ForgetBody();
   status_ = response.status;
+  error_code_ = response.error_code;
   const bool is_http10 = reader_.is_http10();
   is_without_body_ = request_.method == "HEAD" || !HasBody(status_);
   in_chunks_ = !is_whole && !is_http10;
@@ -127,7 +128,8 @@ void Connection::AnswerDone() {
     exchange_->on_gone = nullptr;
     exchange_.reset();
   }
-  owner_->handler->OnAnswered(request_, status_, seconds);
+  owner_->handler->OnAnswered(request_,
+                              {.status = status_, .seconds = seconds, .error_code = error_code_});
   status_ = 0;
   has_ended_ = false;
   has_served_ = true;
@@ -230,7 +232,7 @@ void Connection::TellGone(GoneReason reason) {
     if (on_gone) on_gone(reason);
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - head_at_).count();
-  owner_->handler->OnAnswered(request_, kClientGone, seconds);
+  owner_->handler->OnAnswered(request_, {.status = kClientGone, .seconds = seconds});
 }
 
 void Connection::Shut() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ struct HttpRequest {
   std::string body;          // empty when only the head is there yet
   std::string peer_address;  // "127.0.0.1", or "unix"
   std::string id;            // x-request-id: the client's, if it has the right form, or a new one
+  std::shared_ptr<void> note = {};  // the handler's own: what OnHead puts here comes back later
 
   // "/v1/models/org/name", for routes and logs.
   std::string Path() const;
@@ -39,8 +41,9 @@ struct HttpResponse {
   HttpFields fields =
       {};  // others: retry-after, allow, ...; x-request-id is added by the transport
   std::string body = {};
-  bool closes = false;      // the connection ends after it
-  bool tells_time = false;  // adds openai-processing-ms: from the whole request to this answer
+  std::string error_code = {};  // for HttpHandler::OnAnswered; not sent
+  bool closes = false;          // the connection ends after it
+  bool tells_time = false;      // adds openai-processing-ms: from the whole request to this answer
 };
 
 }  // namespace quire

@@ -56,6 +56,13 @@ struct HttpOptions {
   HttpLimits limits = {};
 };
 
+// What became of a request.
+struct HttpOutcome {
+  int status = 0;  // 499: the client left
+  double seconds = 0;
+  std::string_view error_code = {};  // HttpResponse::error_code
+};
+
 enum class GoneReason { kClosed, kReset, kStalled, kShutDown };
 
 // The answer to one request. A handle: copies mean the same answer. All calls after the client has
@@ -94,7 +101,7 @@ class HttpHandler {
   virtual ~HttpHandler() = default;
   // The head is there, the body is not: an answer here (a key that is wrong, no such route) goes
   // out before the body is read, and closes the connection if there is a body.
-  virtual std::optional<HttpResponse> OnHead(const HttpRequest& head) = 0;
+  virtual std::optional<HttpResponse> OnHead(HttpRequest& head) = 0;
   virtual void OnRequest(HttpRequest request, HttpReply reply) = 0;
   // The transport itself refuses: makes the body of such an answer, so that all errors look alike.
   // `code`: request_timeout, request_too_large, headers_too_large, bad_request,
@@ -107,7 +114,7 @@ class HttpHandler {
   virtual void OnTick() = 0;
   // A request was answered, or its client left (status 499): for the access log and the metrics.
   // May come from inside a call on its reply.
-  virtual void OnAnswered(const HttpRequest& request, int status, double seconds) = 0;
+  virtual void OnAnswered(const HttpRequest& request, const HttpOutcome& outcome) = 0;
   // More fields for the head of an answer, whoever made it: for CORS.
   virtual void AddFields(const HttpRequest& request, HttpFields* fields) {
     (void)request;

@@ -82,6 +82,10 @@ TEST(HttpServer, AHeadIsAnsweredBeforeItsBody) {
   EXPECT_EQ(other.Read().status, 401);
   EXPECT_EQ(other.Read().status, 200) << "no body: the connection stays";
   EXPECT_EQ(handler.num_requests, 1);
+  const auto answered = handler.WaitAnswered(3);
+  ASSERT_EQ(answered.size(), 3u);
+  EXPECT_EQ(answered[1].error_code, "denied");
+  EXPECT_EQ(answered[2].error_code, "") << "of the request before";
 }
 
 TEST(HttpServer, HeadAndEmptyAnswersHaveNoBody) {

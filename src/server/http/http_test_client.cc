@@ -17,8 +17,10 @@
 
 namespace quire {
 
-std::optional<HttpResponse> TestHandler::OnHead(const HttpRequest& head) {
-  if (head.Path() == "/denied") return HttpResponse{.status = 401, .body = "no key"};
+std::optional<HttpResponse> TestHandler::OnHead(HttpRequest& head) {
+  head.note = std::make_shared<std::string>(head.Path());
+  if (head.Path() == "/denied")
+    return HttpResponse{.status = 401, .body = "no key", .error_code = "denied"};
   return std::nullopt;
 }
 
@@ -49,10 +51,13 @@ void TestHandler::OnRing() {
   if (on_ring) on_ring();
 }
 
-void TestHandler::OnAnswered(const HttpRequest& request, int status, double seconds) {
-  QUIRE_CHECK(seconds >= 0);
+void TestHandler::OnAnswered(const HttpRequest& request, const HttpOutcome& outcome) {
+  QUIRE_CHECK(outcome.seconds >= 0);
+  if (request.note != nullptr)
+    QUIRE_CHECK(*static_cast<const std::string*>(request.note.get()) == request.Path());
   const std::lock_guard lock(mutex_);
-  answered_.push_back({request.Path(), request.id, status});
+  answered_.push_back(
+      {request.Path(), request.id, outcome.status, std::string(outcome.error_code)});
   changed_.notify_all();
 }
 

@@ -26,14 +26,15 @@ class TestHandler : public HttpHandler {
   struct Answered {
     std::string path, id;
     int status;
+    std::string error_code;
   };
 
-  std::optional<HttpResponse> OnHead(const HttpRequest& head) override;
+  std::optional<HttpResponse> OnHead(HttpRequest& head) override;
   void OnRequest(HttpRequest request, HttpReply reply) override;
   HttpResponse OnRefusal(int status, std::string_view code, std::string_view message) override;
   void OnRing() override;
   void OnTick() override { ++num_ticks; }
-  void OnAnswered(const HttpRequest& request, int status, double seconds) override;
+  void OnAnswered(const HttpRequest& request, const HttpOutcome& outcome) override;
   void OnTrouble(std::string_view) override { ++num_troubles; }
 
   std::function<void(HttpRequest, HttpReply)> on_request;
