@@ -42,6 +42,7 @@ void PageRef::Reset() {
 }
 
 StatusOr<std::unique_ptr<PagePool>> PagePool::Create(const PagePoolOptions& options) {
+  QUIRE_CHECK(options.page_bytes.size() <= std::numeric_limits<PageClass>::max());
   std::unique_ptr<PagePool> pool(new PagePool(options));
   for (const size_t page_bytes : options.page_bytes) {
     Class& c = pool->classes_.emplace_back();

@@ -138,7 +138,7 @@ class PagePool {
   // returns the bytes. `now_s` is any clock that does not go back.
   size_t ReleaseIdle(uint32_t now_s, uint32_t idle_s);
 
-  size_t num_classes() const { return classes_.size(); }
+  PageClass num_classes() const { return static_cast<PageClass>(classes_.size()); }
   bool has_class(PageClass c) const { return classes_[c].stride != 0; }
   size_t page_bytes(PageClass c) const { return classes_[c].page_bytes; }
   size_t stride(PageClass c) const { return classes_[c].stride; }  // what a page costs

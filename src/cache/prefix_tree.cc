@@ -37,12 +37,12 @@ PrefixTree::PrefixTree(const KvShape& shape, PagePool* pool, EvictionPolicyKind 
                        uint32_t max_namespaces)
     : shape_(shape),
       pool_(pool),
-      num_classes_(2 * shape.groups.size()),
+      num_classes_(static_cast<PageClass>(2 * shape.groups.size())),
       max_namespaces_(max_namespaces),
       nodes_(MaxNodes(shape, *pool, max_namespaces), shape.page_size),
       entries_(nodes_.max_nodes()),
       uses_(nodes_.max_nodes()),
-      pages_(nodes_.max_nodes() * num_classes_),
+      pages_(size_t{nodes_.max_nodes()} * num_classes_),
       policy_(MakeEvictionPolicy(policy, nodes_.max_nodes(), shape.page_size)),
       counts_(num_classes_) {
   for (const KvGroupShape& group : shape.groups) {

@@ -207,7 +207,7 @@ class PrefixTree final : public UnusedPageObserver {
 
   const KvShape shape_;
   PagePool* const pool_;
-  const size_t num_classes_;
+  const PageClass num_classes_;
   const uint32_t max_namespaces_;
   uint32_t marked_pages_ = 0;  // pages before and with a mark that the widest window sees
   PrefixNodes nodes_;

@@ -277,7 +277,7 @@ class Reader {
   Status ReadWhetherItRuns() {
     model_.runs = family_.runs;
     if (!family_.runs) return OkStatus();
-    const auto refuse = [&](std::string why) {
+    const auto refuse = [&](const std::string& why) {
       model_.runs = false;
       model_.notes.push_back("planned only, this version does not run it: " + why);
     };

@@ -122,7 +122,7 @@ void AdminCalls::Start(const RouteMatch& match, HttpRequest request, Client clie
     return StartPrefix(std::move(request.body), std::move(client), std::move(slot),
                        std::move(reply));
   looks_.push_back({reply, Clock::now()});
-  const Sender send = [reply](HttpResponse response) mutable { reply.Send(std::move(response)); };
+  const Sender send = [reply](const HttpResponse& response) mutable { reply.Send(response); };
   if (!match.route->has_body) return AskEngine(WorkOf(*admin_, match, request, client), 200, send);
   auto shared = std::make_shared<HttpRequest>(std::move(request));
   helper_->Post([this, shared, match, client = std::move(client),
@@ -131,14 +131,12 @@ void AdminCalls::Start(const RouteMatch& match, HttpRequest request, Client clie
 }
 
 void AdminCalls::StartPlan(std::string body, HttpReply reply) {
-  const Sender send = [reply = std::move(reply)](HttpResponse response) mutable {
-    reply.Send(std::move(response));
+  const Sender send = [reply = std::move(reply)](const HttpResponse& response) mutable {
+    reply.Send(response);
   };
   helper_->Post(
       [plans = plans_, server = server_, body = std::move(body), send] {
-        server->Post([send, response = ResponseOf(plans->Answer(body), 200)]() mutable {
-          send(std::move(response));
-        });
+        server->Post([send, response = ResponseOf(plans->Answer(body), 200)] { send(response); });
       },
       FailureOf(send));
 }
@@ -154,17 +152,13 @@ std::function<void()> AdminCalls::FailureOf(Sender send) {
 void AdminCalls::AskEngine(ApiResult<AdminWork> work, int status, Sender send) {
   if (!work.ok())
     return server_->Post(
-        [send = std::move(send), response = ErrorResponse(work.error())]() mutable {
-          send(std::move(response));
-        });
+        [send = std::move(send), response = ErrorResponse(work.error())] { send(response); });
   admin_->engine().AskLater([this, server = server_, work = std::move(work.value()), status,
                              send = std::move(send)](StepLoop& loop) {
     server->Post([this, answer = RunGuarded(work, loop), status, send]() mutable {
       helper_->Post(
           [server = server_, answer = std::move(answer), status, send] {
-            server->Post([send, response = ResponseOf(answer(), status)]() mutable {
-              send(std::move(response));
-            });
+            server->Post([send, response = ResponseOf(answer(), status)] { send(response); });
           },
           FailureOf(send));
     });
@@ -182,15 +176,12 @@ void AdminCalls::StartScrape(HttpReply reply) {
     numbers->stats = loop.stats();
     numbers->report = ReadKvReport(*engine, loop, numbers->stats);
     server->Post([this, numbers, reply] {
-      const Sender send = [reply](HttpResponse response) mutable {
-        reply.Send(std::move(response));
-      };
+      const Sender send = [reply](const HttpResponse& response) mutable { reply.Send(response); };
       helper_->Post(
           [metrics = metrics_, server = server_, numbers, send] {
             HttpResponse response = {.content_type = kMetricsContentType,
                                      .body = metrics->Text(numbers->stats, numbers->report)};
-            server->Post(
-                [send, response = std::move(response)]() mutable { send(std::move(response)); });
+            server->Post([send, response = std::move(response)] { send(response); });
           },
           FailureOf(send));
     });
@@ -229,9 +220,9 @@ void AdminCalls::StartPrefix(std::string body, Client client, TenantSlot slot, H
                       live->is_gone = true;
                       if (live->pending.has_value()) live->pending->answer->Abort();
                     });
-  const Sender fail = [call](HttpResponse response) {
+  const Sender fail = [call](const HttpResponse& response) {
     call->is_gone = true;
-    call->reply.Send(std::move(response));
+    call->reply.Send(response);
     call->slot.Reset();
   };
   helper_->Post(
@@ -256,8 +247,8 @@ void AdminCalls::StartPrefix(std::string body, Client client, TenantSlot slot, H
 
 void AdminCalls::FinishPrefix(const std::shared_ptr<PrefixCall>& call) {
   call->is_finishing = true;
-  AskEngine(admin_->prefixes().Finish(*call->pending), 201, [call](HttpResponse response) {
-    call->reply.Send(std::move(response));
+  AskEngine(admin_->prefixes().Finish(*call->pending), 201, [call](const HttpResponse& response) {
+    call->reply.Send(response);
     call->slot.Reset();
   });
 }
@@ -297,7 +288,7 @@ void AdminCalls::StartWatch(const HttpRequest& request, Client client, HttpReply
   HttpResponse head = {.content_type = "text/event-stream",
                        .fields = {{"cache-control", "no-cache"}, {"x-accel-buffering", "no"}},
                        .body = ": watching\n\n"};
-  watcher->reply.Start(std::move(head));
+  watcher->reply.Start(head);
   if (request.method == "HEAD") {
     watcher->is_gone = true;
     return watcher->reply.Finish();
@@ -314,7 +305,7 @@ void AdminCalls::WriteEvents(Watcher& watcher) {
     events = kKeepAliveEvent;
   if (events.empty()) return;
   watcher.last_sent = now;
-  watcher.reply.Write(std::move(events));
+  watcher.reply.Write(events);
 }
 
 void AdminCalls::EndOverdue() {

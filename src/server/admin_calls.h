@@ -54,7 +54,7 @@ class AdminCalls {
   struct PrefixCall;
   struct Watcher;
 
-  using Sender = std::function<void(HttpResponse)>;
+  using Sender = std::function<void(const HttpResponse&)>;
 
   // The work on the engine's thread, its JSON on the helper's, then `send` on this one.
   void AskEngine(ApiResult<AdminWork> work, int status, Sender send);

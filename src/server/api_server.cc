@@ -230,8 +230,7 @@ void ApiServer::OnRequest(HttpRequest request, HttpReply reply) {
                                        std::move(reply));
   auto shared = std::make_shared<HttpRequest>(std::move(request));
   const auto send = [this, reply](HttpResponse response) {
-    http_->Post(
-        [reply, response = std::move(response)]() mutable { reply.Send(std::move(response)); });
+    http_->Post([reply, response = std::move(response)]() mutable { reply.Send(response); });
   };
   helper_->Post(
       [this, shared, match, send] {

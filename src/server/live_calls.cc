@@ -273,7 +273,7 @@ void LiveCalls::AdvanceStream(const CallPtr& live) {
     else if (!is_last)
       call.reply.Write(event);
     if (!is_last) continue;
-    call.reply.Finish(std::move(event));
+    call.reply.Finish(event);
     End(call, 200, "");
   }
 }
@@ -317,7 +317,7 @@ void LiveCalls::SendStreamHead(LiveCall& call, std::string first_piece) {
                        .body = std::move(first_piece)};
   head.fields.emplace_back("cache-control", "no-cache");
   head.fields.emplace_back("x-accel-buffering", "no");  // nginx: pass pieces on at once
-  call.reply.Start(std::move(head));
+  call.reply.Start(head);
 }
 
 void LiveCalls::SendError(LiveCall& call, const ApiError& error) {

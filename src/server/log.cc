@@ -61,7 +61,7 @@ std::string Word(std::string_view text) {
   return word;
 }
 
-std::string JsonLine(LogLevel level, std::string_view event, Json rest) {
+std::string JsonLine(LogLevel level, std::string_view event, const Json& rest) {
   Json line = {{"time", Now()}, {"level", NameOf(level)}, {"event", event}};
   line.update(rest);
   return ToText(line);

@@ -160,7 +160,7 @@ void Connection::TakeHead() {
     early->closes = early->closes || reader_.has_body();
     state_ = State::kAnswering;
     whole_at_ = head_at_;
-    return Send(std::move(*early));
+    return Send(*early);
   }
   if (reader_.expects_continue() && reader_.has_body() && in_.empty())
     Put("HTTP/1.1 100 Continue\r\n\r\n");
@@ -186,7 +186,7 @@ void Connection::Refuse(int status, std::string_view code, const std::string& me
   in_.clear();
   HttpResponse response = owner_->handler->OnRefusal(status, code, message);
   response.closes = true;
-  Send(std::move(response));
+  Send(response);
 }
 
 void Connection::CountBody() {

@@ -71,8 +71,8 @@ class Connection final : public ByteStream::User, public std::enable_shared_from
   void CheckPaused();
 
   // Of HttpReply.
-  void Send(HttpResponse response);
-  void StartPieces(HttpResponse response);
+  void Send(const HttpResponse& response);
+  void StartPieces(const HttpResponse& response);
   void WritePiece(std::string_view piece);
   void FinishPieces(std::string_view last_piece);
   size_t unsent_bytes() const { return out_.size() - num_sent_; }

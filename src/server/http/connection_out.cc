@@ -48,7 +48,7 @@ void Connection::BeginAnswer(const HttpResponse& response, bool is_whole) {
   AppendHead(response, form, &owner_->frame);
 }
 
-void Connection::Send(HttpResponse response) {
+void Connection::Send(const HttpResponse& response) {
   if (state_ != State::kAnswering || status_ != 0) return;
   const auto keep = self();
   const InCall in_call(&is_in_call_);
@@ -60,7 +60,7 @@ void Connection::Send(HttpResponse response) {
   EndAnswer();
 }
 
-void Connection::StartPieces(HttpResponse response) {
+void Connection::StartPieces(const HttpResponse& response) {
   if (state_ != State::kAnswering || status_ != 0) return;
   const auto keep = self();
   const InCall in_call(&is_in_call_);
@@ -263,19 +263,19 @@ void Connection::Close() {
 
 // HttpReply -------------------------------------------------------------------------------------
 
-void HttpReply::Send(HttpResponse response) {
-  if (exchange_->connection != nullptr) exchange_->connection->Send(std::move(response));
+void HttpReply::Send(const HttpResponse& response) {
+  if (exchange_->connection != nullptr) exchange_->connection->Send(response);
 }
 
-void HttpReply::Start(HttpResponse response) {
-  if (exchange_->connection != nullptr) exchange_->connection->StartPieces(std::move(response));
+void HttpReply::Start(const HttpResponse& response) {
+  if (exchange_->connection != nullptr) exchange_->connection->StartPieces(response);
 }
 
-void HttpReply::Write(std::string piece) {
+void HttpReply::Write(std::string_view piece) {
   if (exchange_->connection != nullptr) exchange_->connection->WritePiece(piece);
 }
 
-void HttpReply::Finish(std::string last_piece) {
+void HttpReply::Finish(std::string_view last_piece) {
   if (exchange_->connection != nullptr) exchange_->connection->FinishPieces(last_piece);
 }
 

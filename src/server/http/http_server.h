@@ -70,13 +70,13 @@ enum class GoneReason { kClosed, kReset, kStalled, kShutDown };
 class HttpReply {
  public:
   // All of it.
-  void Send(HttpResponse response);
+  void Send(const HttpResponse& response);
 
   // Or in pieces: the head with response.body as the first piece, then more. A piece goes to the
   // socket as one write where the socket takes it, Finish's with the end mark.
-  void Start(HttpResponse response);
-  void Write(std::string piece);
-  void Finish(std::string last_piece = {});
+  void Start(const HttpResponse& response);
+  void Write(std::string_view piece);
+  void Finish(std::string_view last_piece = {});
 
   // Bytes of pieces that the socket has not taken. A writer that waits for 0 (on_sent) before it
   // writes on stays within the limits; above max_unsent_bytes the client counts as stalled at once.
