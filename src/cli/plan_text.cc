@@ -130,8 +130,7 @@ class PlanPrinter {
             ? ""
             : fmt::format(", {} tokens shared once", GroupDigits(plan_.shared_tokens));
     Line("all",
-         fmt::format("{} user{}{}: {}; in extents of 2 MiB {} more",
-                     GroupDigits(request_.num_users), request_.num_users == 1 ? "" : "s", shared,
+         fmt::format("{}{}: {}; in extents of 2 MiB {} more", UsersText(request_.num_users), shared,
                      Both(plan_.total.counted_bytes), BytesText(plan_.slack_bytes())),
          MarkName(Mark::kExact));
     Line("left", plan_.needed_memory_bytes > plan_.memory.total_bytes
@@ -149,8 +148,8 @@ class PlanPrinter {
     text_ += '\n';
     const auto line = [&](std::string_view name, uint32_t users, uint32_t tokens) {
       Line(name,
-           fmt::format("{} users of {} tokens, or {} users of {} tokens", GroupDigits(users),
-                       GroupDigits(request_.context_len), GroupDigits(request_.num_users),
+           fmt::format("{} of {} tokens, or {} of {} tokens", UsersText(users),
+                       GroupDigits(request_.context_len), UsersText(request_.num_users),
                        context(tokens)),
            MarkName(Mark::kExact));
     };
@@ -211,10 +210,10 @@ class PlanPrinter {
     const std::string reasons = fmt::format("{}", fmt::join(plan_.reasons, "; "));
     const size_t begin = text_.size() + kNameColumns;
     Line("verdict",
-         plan_.fits ? fmt::format("{}: {} users of {} tokens, with {} left", word,
-                                  GroupDigits(request_.num_users),
-                                  GroupDigits(request_.context_len), BytesText(plan_.left_bytes()))
-                    : fmt::format("{}: {}", word, reasons));
+         plan_.fits
+             ? fmt::format("{}: {} of {} tokens, with {} left", word, UsersText(request_.num_users),
+                           GroupDigits(request_.context_len), BytesText(plan_.left_bytes()))
+             : fmt::format("{}: {}", word, reasons));
     if (options_.has_colour) {
       text_.insert(begin + word.size(), "\033[0m");
       text_.insert(begin, plan_.fits ? "\033[32m" : "\033[31m");

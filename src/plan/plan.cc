@@ -166,10 +166,10 @@ void Judge(Plan* plan) {
                                         BytesText(memory.total_bytes)));
   if (!plan->fits) {
     if (plan->users_in_budget > 0 && plan->users_in_budget < request.num_users)
-      plan->changes.push_back(fmt::format("{} users of {} tokens", plan->users_in_budget,
+      plan->changes.push_back(fmt::format("{} of {} tokens", UsersText(plan->users_in_budget),
                                           GroupDigits(request.context_len)));
     if (plan->context_in_budget > 0 && plan->context_in_budget < request.context_len)
-      plan->changes.push_back(fmt::format("{} users of {} tokens", request.num_users,
+      plan->changes.push_back(fmt::format("{} of {} tokens", UsersText(request.num_users),
                                           GroupDigits(plan->context_in_budget)));
     if (!has_pages) SuggestCodecs(plan);
     plan->changes.push_back(
@@ -222,6 +222,10 @@ const CodecPlan* BestCodec(const Plan& plan, bool must_run) {
 std::string GroupLabel(const KvLayers& layers) {
   if (layers.is_latent()) return "latent";
   return layers.window == 0 ? "full" : fmt::format("window({})", layers.window);
+}
+
+std::string UsersText(uint32_t num_users) {
+  return fmt::format("{} user{}", GroupDigits(num_users), num_users == 1 ? "" : "s");
 }
 
 std::string BytesText(uint64_t bytes) {

@@ -94,4 +94,7 @@ std::string GroupLabel(const KvLayers& layers);
 // "10.41 GiB", of powers of 1024, with the unit that gives 1 to 1023.
 std::string BytesText(uint64_t bytes);
 
+// "1 user", "1,000 users".
+std::string UsersText(uint32_t num_users);
+
 }  // namespace quire

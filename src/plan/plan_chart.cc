@@ -101,9 +101,7 @@ class ChartPainter {
     for (const uint32_t count : {1u, n / 4, n / 2, n, std::min(2 * n, kMostPlannedUsers)})
       if (count > 0 && (users.empty() || count > users.back())) users.push_back(count);
     std::vector<ChartLine> lines;
-    for (const uint32_t count : users)
-      lines.push_back({fmt::format("{} user{}", GroupDigits(count), count == 1 ? "" : "s"),
-                       plan_.shape, count});
+    for (const uint32_t count : users) lines.push_back({UsersText(count), plan_.shape, count});
     return lines;
   }
 

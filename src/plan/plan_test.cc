@@ -193,6 +193,12 @@ TEST(Plan, ExplanationsHaveTheNumbers) {
   EXPECT_EQ(numbers("pages of one conversation, window(1024)"), "65 x 6,815,744 B = 443,023,360 B");
 }
 
+TEST(Plan, OneUserIsNoUsers) {
+  EXPECT_EQ(UsersText(0), "0 users");
+  EXPECT_EQ(UsersText(1), "1 user");
+  EXPECT_EQ(UsersText(1000), "1,000 users");
+}
+
 TEST(Plan, BytesAreInPowersOf1024) {
   EXPECT_EQ(BytesText(0), "0 B");
   EXPECT_EQ(BytesText(1023), "1023 B");

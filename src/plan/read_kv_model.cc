@@ -52,8 +52,12 @@ StatusOr<KvModel> ReadText(std::string_view text, const fs::path& path) {
   if (first == text.npos || text[first] != '{')
     return InvalidFile("is neither a GGUF file nor a config.json");
   QUIRE_ASSIGN_OR_RETURN(KvModel model, ReadConfigJson(text));
-  if (model.name.empty())
-    model.name = Printable(fs::absolute(path).lexically_normal().parent_path().filename().string());
+  if (model.name.empty()) {
+    const fs::path file = fs::absolute(path).lexically_normal();
+    // A folder is called as its model, unless the file has another name than all have.
+    const bool is_named = file.filename() != "config.json";
+    model.name = Printable((is_named ? file.stem() : file.parent_path().filename()).string());
+  }
   return model;
 }
 

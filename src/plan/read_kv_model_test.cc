@@ -59,6 +59,7 @@ TEST(ReadKvModel, TheFirstBytesSayWhatAFileIs) {
   const auto config = ReadKvModel(folder.Write("x.gguf", "\xEF\xBB\xBF\n " + text));
   ASSERT_TRUE(config.ok()) << config.status().message();
   EXPECT_EQ(config->source, "config.json");
+  EXPECT_EQ(config->name, "x");
 }
 
 TEST(ReadKvModel, AFolderIsItsConfig) {

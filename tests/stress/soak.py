@@ -55,10 +55,11 @@ async def run(server, seconds):
 def main():
     arguments = harness.parser(__doc__)
     arguments.add_argument("--minutes", type=float, default=30)
+    arguments.add_argument("--kv-memory", default="512MiB", help="must be full after a quarter of the time")
     flags = arguments.parse_args()
     seconds = 20 if flags.quick else 60 * flags.minutes
     checks = harness.Checks()
-    with harness.QuireServer(flags.quire, "--served-model-name", "*", "--kv-memory", "512MiB", "--log-level",
+    with harness.QuireServer(flags.quire, "--served-model-name", "*", "--kv-memory", flags.kv_memory, "--log-level",
                              "error") as server:
         samples, counts = asyncio.run(run(server, seconds))
         print(f"requests: {counts}")
