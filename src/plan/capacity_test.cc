@@ -10,20 +10,12 @@
 namespace quire {
 namespace {
 
-KvShape Shape(const KvModel& model, std::string_view codec, uint32_t page_size) {
-  KvChoice choice{.page_size = page_size};
-  EXPECT_TRUE(ParseKvChoice(codec, &choice).ok());
-  auto shape = ShapeOf(model, choice);
-  EXPECT_TRUE(shape.ok());
-  return shape.value();
-}
-
 // PLN-13: 512 tokens are 8 pages of 40,960 B = 327,680 B, or 32 pages of 10,240, counted 12,288 B,
 // = 393,216 B. 67,108,864 / 327,680 = 204.8; / 393,216 = 170.67.
 TEST(Capacity, UsersOf64MiB) {
   constexpr uint64_t kBudget = 64 << 20;
-  EXPECT_EQ(UsersIn(Shape(Stories(), "f16", 64), kBudget, 512, 0), 204u);
-  EXPECT_EQ(UsersIn(Shape(Stories(), "f16", 16), kBudget, 512, 0), 170u);
+  EXPECT_EQ(UsersIn(TestShape(Stories(), "f16", 64), kBudget, 512, 0), 204u);
+  EXPECT_EQ(UsersIn(TestShape(Stories(), "f16", 16), kBudget, 512, 0), 170u);
 }
 
 TEST(Capacity, QuestionsAreInversesOfEachOther) {
@@ -35,7 +27,7 @@ TEST(Capacity, QuestionsAreInversesOfEachOther) {
   for (int round = 0; round < 3000; ++round) {
     const KvModel& model = models[round % 4];
     const char* codecs[] = {"f16", "tile8", "tile4"};
-    const KvShape shape = Shape(model, codecs[draw(0, 2)], 16 * draw(1, 8));
+    const KvShape shape = TestShape(model, codecs[draw(0, 2)], 16 * draw(1, 8));
     const uint32_t tokens = draw(1, 40'000), users = draw(1, 300);
     const uint32_t shared = SharedTokens(draw(0, tokens - 1), shape.page_size);
     const uint64_t bytes = BytesFor(shape, users, tokens, shared);
@@ -53,7 +45,7 @@ TEST(Capacity, QuestionsAreInversesOfEachOther) {
 
 TEST(Capacity, MoreTokensNeverNeedLess) {
   for (const char* codec : {"f16", "tile8", "tile4"}) {
-    const KvShape shape = Shape(Gemma27B(), codec, 16);
+    const KvShape shape = TestShape(Gemma27B(), codec, 16);
     for (const uint32_t shared : {0u, 160u, 2048u}) {
       uint64_t before = 0;
       for (uint32_t tokens = shared + 1; tokens < 5000; ++tokens) {
@@ -66,7 +58,7 @@ TEST(Capacity, MoreTokensNeverNeedLess) {
 }
 
 TEST(Capacity, NothingFitsInNothing) {
-  const KvShape shape = Shape(Stories(), "f16", 16);
+  const KvShape shape = TestShape(Stories(), "f16", 16);
   EXPECT_EQ(UsersIn(shape, 0, 1, 0), 0u);
   EXPECT_EQ(UsersIn(shape, 12'287, 1, 0), 0u);
   EXPECT_EQ(UsersIn(shape, 12'288, 1, 0), 1u);

@@ -1,6 +1,11 @@
 // Shapes of published models for the planner's tests, as their config.json says.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "plan/kv_choice.h"
 #include "plan/kv_model.h"
 
 namespace quire {
@@ -58,6 +63,14 @@ inline KvModel DeepSeekV3() {
   model.num_params = 671'000'000'000;
   model.num_active_params = 37'000'000'000;
   return model;
+}
+
+inline KvShape TestShape(const KvModel& model, std::string_view codec, uint32_t page_size) {
+  KvChoice choice{.page_size = page_size};
+  EXPECT_TRUE(ParseKvChoice(codec, &choice).ok());
+  auto shape = ShapeOf(model, choice);
+  EXPECT_TRUE(shape.ok());
+  return shape.value();
 }
 
 }  // namespace quire
