@@ -59,7 +59,8 @@ function(quire_tests name)
   endif()
   find_package(GTest REQUIRED)
   add_executable(${name}_test ${arg_SOURCES})
-  target_link_libraries(${name}_test PRIVATE ${arg_DEPS} quire_test_data GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name}_test PRIVATE ${arg_DEPS} quire_test_data quire_test_cost
+    GTest::gmock GTest::gtest_main)
   if(arg_LABEL STREQUAL unit)
     # All unit tests and nothing else: what a sanitised build is for.
     if(NOT TARGET unit_tests)

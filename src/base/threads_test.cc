@@ -86,7 +86,8 @@ TEST(ThreadTeam, NoItemsIsFine) {
 
 TEST(Machine, HasACoreAndMemory) {
   EXPECT_GE(UsableCores(), 1);
-  EXPECT_GT(AvailableMemoryBytes(), 0u);
+  EXPECT_GT(ReadFreeMemory().bytes, 0u);
+  EXPECT_FALSE(ReadFreeMemory().source.empty());
 }
 
 }  // namespace

@@ -56,7 +56,9 @@ Status ReadMemory(const PlanFlags& flags, MemoryRequest* memory) {
   }
   memory->cache_share = flags.cache_share;
   memory->weights_dtype = flags.weights_dtype;
-  memory->machine_bytes = AvailableMemoryBytes();
+  FreeMemory free = ReadFreeMemory();
+  memory->machine_bytes = free.bytes;
+  memory->machine_source = std::move(free.source);
   return OkStatus();
 }
 
@@ -77,77 +79,50 @@ Status ReadRates(const PlanFlags& flags, MachineRates* rates) {
 void AddPlanFlags(CLI::App& command, PlanFlags& flags) {
   command.add_option("MODEL", flags.model_path,
                      "A GGUF file (its header is enough), a config.json, or a folder with one");
-  command
-      .add_option("--shape", flags.shape,
-                  "A model in words instead: layers=80,kv_heads=8,head_dim=128, and q_heads, "
-                  "window, window_layers, kv_lora_rank, rope_dim, v_head_dim, params, "
-                  "active_params, context")
-      ->group("What is served");
-  command
-      .add_option("--kv", flags.kv,
-                  "KV codec, or k=CODEC,v=CODEC; also those that do not run yet (default f16)")
-      ->group("What is served");
-  command
-      .add_option("--page-size", flags.page_size, "Tokens in a page, a multiple of 16 (default 64)")
-      ->group("What is served");
-  command
-      .add_option("--kv-sink-pages", flags.sink_pages,
-                  "First pages that stay in 16 bits, 0 or 1 (default: as the codec wants)")
-      ->group("What is served");
-  command
-      .add_option("--kv-recent-pages", flags.recent_pages,
-                  "Pages before the newest that stay in 16 bits too (default 0)")
-      ->group("What is served");
-  command
-      .add_option("--window", flags.window,
-                  "Keys that a layer with a window sees, instead of the model's; 0: all")
-      ->group("What is served");
-  command
-      .add_option("--weights-dtype", flags.weights_dtype,
-                  "Type of the weights where no file tells their bytes, such as bf16, q4_k")
-      ->group("What is served");
-  command.add_option("-u,--users", flags.users, "Conversations at once (default 1)")
-      ->group("To whom");
-  command
-      .add_option("-c,--ctx,--context", flags.context_len,
-                  "Tokens of each, such as 16k (16,000) (default: what the model was trained for)")
-      ->group("To whom");
-  command
-      .add_option("--shared-prefix", flags.shared_prefix,
-                  "Tokens that all begin with, as of a system prompt (default 0)")
-      ->group("To whom");
-  command.add_option("--ttft", flags.ttft, "A first token is wanted after at most, such as 2s")
-      ->group("To whom");
-  command.add_option("--tpot", flags.tpot, "Each later one after at most, such as 50ms")
-      ->group("To whom");
-  command
-      .add_option(
-          "--memory", flags.memory,
-          "Memory, with its unit: 640GB (10^9) or 64GiB (2^30) (default: what is free here)")
-      ->group("On what");
-  command
-      .add_option("--gpus", flags.gpus, "Accelerators instead, such as 8xH100: their data sheets")
-      ->group("On what");
-  command
-      .add_option("--cache-share", flags.cache_share,
-                  "Part of the memory for KV pages, such as 0.5 (default: what weights leave)")
-      ->group("On what");
-  command.add_option("--kv-memory", flags.kv_memory, "Memory of the KV pages itself, as of serve")
-      ->group("On what");
-  command.add_option("--bandwidth", flags.bandwidth, "Bytes a second from memory, such as 100GB")
-      ->group("On what");
-  command.add_option("--flops", flags.flops, "Operations a second, such as 2T")->group("On what");
-  command.add_flag("--measure", flags.measures, "Measure both on this machine (a second)")
-      ->group("On what");
-  command.add_flag("--explain", flags.explains, "Show each formula with its numbers")
-      ->group("Output");
-  command.add_flag("--json", flags.json, "Print one JSON object")->group("Output");
-  command.add_option("--chart", flags.chart_path, "Draw memory against context into this SVG file")
-      ->group("Output");
-  command
-      .add_flag("--verify", flags.verifies,
-                "Load MODEL, fill the cache, and compare planned with real bytes")
-      ->group("Output");
+  command.option_defaults()->group("What is served");
+  command.add_option("--shape", flags.shape,
+                     "A model in words instead: layers=80,kv_heads=8,head_dim=128, and q_heads, "
+                     "window, window_layers, kv_lora_rank, rope_dim, v_head_dim, params, "
+                     "active_params, context");
+  command.add_option("--kv", flags.kv,
+                     "KV codec, or k=CODEC,v=CODEC; also those that do not run yet (default f16)");
+  command.add_option("--page-size", flags.page_size,
+                     "Tokens in a page, a multiple of 16 (default 64)");
+  command.add_option("--kv-sink-pages", flags.sink_pages,
+                     "First pages that stay in 16 bits, 0 or 1 (default: as the codec wants)");
+  command.add_option("--kv-recent-pages", flags.recent_pages,
+                     "Pages before the newest that stay in 16 bits too (default 0)");
+  command.add_option("--window", flags.window,
+                     "Keys that a layer with a window sees, instead of the model's; 0: all");
+  command.add_option("--weights-dtype", flags.weights_dtype,
+                     "Type of the weights where no file tells their bytes, such as bf16, q4_k");
+  command.option_defaults()->group("To whom");
+  command.add_option("-u,--users", flags.users, "Conversations at once (default 1)");
+  command.add_option(
+      "-c,--ctx,--context", flags.context_len,
+      "Tokens of each, such as 16k (16,000) (default: what the model was trained for)");
+  command.add_option("--shared-prefix", flags.shared_prefix,
+                     "Tokens that all begin with, as of a system prompt (default 0)");
+  command.add_option("--ttft", flags.ttft, "A first token is wanted after at most, such as 2s");
+  command.add_option("--tpot", flags.tpot, "Each later one after at most, such as 50ms");
+  command.option_defaults()->group("On what");
+  command.add_option(
+      "--memory", flags.memory,
+      "Memory, with its unit: 640GB (10^9) or 64GiB (2^30) (default: what is free here)");
+  command.add_option("--gpus", flags.gpus,
+                     "Accelerators instead, such as 8xH100: their data sheets");
+  command.add_option("--cache-share", flags.cache_share,
+                     "Part of the memory for KV pages, such as 0.5 (default: what weights leave)");
+  command.add_option("--kv-memory", flags.kv_memory, "Memory of the KV pages itself, as of serve");
+  command.add_option("--bandwidth", flags.bandwidth, "Bytes a second from memory, such as 100GB");
+  command.add_option("--flops", flags.flops, "Operations a second, such as 2T");
+  command.add_flag("--measure", flags.measures, "Measure both on this machine (a second)");
+  command.option_defaults()->group("Output");
+  command.add_flag("--explain", flags.explains, "Show each formula with its numbers");
+  command.add_flag("--json", flags.json, "Print one JSON object");
+  command.add_option("--chart", flags.chart_path, "Draw memory against context into this SVG file");
+  command.add_flag("--verify", flags.verifies,
+                   "Load MODEL, fill the cache, and compare planned with real bytes");
 }
 
 StatusOr<PlanRequest> ReadPlanRequest(const PlanFlags& flags) {

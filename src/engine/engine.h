@@ -46,6 +46,7 @@ class Engine {
   const EngineOptions& options() const { return runner_->options(); }
   uint64_t weight_bytes() const { return runner_->weight_bytes(); }
   uint64_t kv_budget_bytes() const { return runner_->kv_budget_bytes(); }
+  const std::string& kv_budget_source() const { return runner_->kv_budget_source(); }
   // Tokens that a sequence can have computed, alone in the whole budget.
   uint32_t longest_sequence() const { return longest_; }
   // Most tokens of an answer to a prompt of this length; 0: the prompt is too long for one.

@@ -31,14 +31,18 @@ constexpr int kArithmeticVersion = 1;
 
 // Resolves the options that depend on the model, and the forms of each layer group's pages.
 StatusOr<std::vector<KvForms>> PlanMemory(const ModelShape& shape, uint64_t unread_weight_bytes,
-                                          EngineOptions& options, KvShape* kv_shape) {
+                                          EngineOptions& options, KvShape* kv_shape,
+                                          std::string* budget_source) {
   const auto trained = static_cast<uint32_t>(shape.context_length);
   if (options.context_len == 0) options.context_len = trained;
   if (options.context_len > trained)
     spdlog::warn("a context of {} tokens is more than the {} that the model was trained for",
                  options.context_len, trained);
-  if (options.kv_memory_bytes == 0)
-    options.kv_memory_bytes = DefaultKvBudget(AvailableMemoryBytes(), unread_weight_bytes);
+  if (options.kv_memory_bytes == 0) {
+    const FreeMemory free = ReadFreeMemory();
+    options.kv_memory_bytes = DefaultKvBudget(free.bytes, unread_weight_bytes);
+    *budget_source = "default, from what is " + free.source;
+  }
   const LayerGroups groups(shape);
   QUIRE_ASSIGN_OR_RETURN(std::vector<KvForms> forms,
                          MakeGroupForms(shape, groups, options.page_size,
@@ -130,8 +134,8 @@ Status ModelRunner::Start(const EngineOptions& options) {
 
 Status ModelRunner::MakeCache(const ModelShape& shape, uint64_t unread_weight_bytes) {
   KvShape kv_shape;
-  QUIRE_ASSIGN_OR_RETURN(parts_->forms,
-                         PlanMemory(shape, unread_weight_bytes, options_, &kv_shape));
+  QUIRE_ASSIGN_OR_RETURN(parts_->forms, PlanMemory(shape, unread_weight_bytes, options_, &kv_shape,
+                                                   &kv_budget_source_));
   QUIRE_ASSIGN_OR_RETURN(cache_, KvCache::Create({.shape = std::move(kv_shape),
                                                   .budget_bytes = options_.kv_memory_bytes,
                                                   .policy = options_.eviction,

@@ -97,6 +97,8 @@ class ModelRunner {
   // What the pages take of the machine's memory.
   uint64_t kv_committed_bytes() const { return cache_->pool().committed_bytes(); }
   uint64_t kv_budget_bytes() const { return cache_->pool().budget_bytes(); }
+  // Who set it: "as given", or what the default was made from.
+  const std::string& kv_budget_source() const { return kv_budget_source_; }
 
   // Finite K and V values that did not fit the codec and were stored as its largest, since loading.
   uint64_t num_kv_saturated() const;
@@ -123,6 +125,7 @@ class ModelRunner {
 
   EngineOptions options_;
   std::string identity_;
+  std::string kv_budget_source_ = "as given";
   std::shared_ptr<const Model> model_;
   std::unique_ptr<KvCache> cache_;
   std::unique_ptr<Parts> parts_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/allocation_count.h"
+#include "base/machine.h"
 #include "base/test_data.h"
 #include "engine/test_models.h"
 
@@ -65,6 +66,13 @@ TEST(ModelRunner, ATruncatedSequenceGoesOnWithTheSameBits) {
   ASSERT_TRUE(engine->Compute(edited, other).ok());
   edited.Truncate(70);
   EXPECT_EQ(Copy(engine->Compute(edited, all.subspan(70)).value()), expected);
+}
+
+TEST(ModelRunner, TellsWhereItsBudgetComesFrom) {
+  EXPECT_EQ(LoadSmall({.kv_memory_bytes = 16 << 20})->kv_budget_source(), "as given");
+  const auto runner = LoadSmall();
+  EXPECT_EQ(runner->kv_budget_source(), "default, from what is " + ReadFreeMemory().source);
+  EXPECT_LE(runner->kv_budget_bytes(), ReadFreeMemory().bytes);
 }
 
 TEST(ModelRunner, FailedCallsLeaveTheSequenceAsItWas) {

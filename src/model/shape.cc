@@ -6,31 +6,22 @@
 #include "base/errors.h"
 #include "base/message_text.h"
 #include "model/architecture_keys.h"
+#include "model/layer_shape.h"
 
 namespace quire {
 namespace {
 
-// Caps far above any known model; products of two of them fit in an int.
-constexpr int kMaxLayers = 1'024;
-constexpr int kMaxHeads = 4'096;
-constexpr int kMaxHeadDim = 4'096;
 constexpr int kMaxLength = 1 << 24;  // embedding, feed forward, vocabulary
 constexpr int kMaxContext = 1 << 30;
 constexpr double kMaxFactor = 1e6;
 
-Status ReadLengths(const ArchitectureKeys& keys, ModelShape& shape, int& num_array_layers) {
+Status ReadLengths(const ArchitectureKeys& keys, ModelShape& shape, LayerCounts& layers) {
   QUIRE_ASSIGN_OR_RETURN(shape.context_length, keys.Required("context_length", 1, kMaxContext));
   QUIRE_ASSIGN_OR_RETURN(shape.embedding_length, keys.Required("embedding_length", 1, kMaxLength));
-  QUIRE_ASSIGN_OR_RETURN(num_array_layers, keys.Required("block_count", 1, kMaxLayers));
-  QUIRE_ASSIGN_OR_RETURN(const int predicting,
-                         keys.Optional("nextn_predict_layers", 0, kMaxLayers));
-  if (predicting >= num_array_layers)
-    return InvalidFile("key {} is {}, but {} is {}: no layer is left",
-                       keys.Name("nextn_predict_layers"), predicting, keys.Name("block_count"),
-                       num_array_layers);
-  shape.num_layers = num_array_layers - predicting;
+  QUIRE_ASSIGN_OR_RETURN(layers, ReadLayerCounts(keys));
+  shape.num_layers = layers.num_layers();
   QUIRE_ASSIGN_OR_RETURN(shape.feed_forward_length,
-                         keys.PerLayer("feed_forward_length", kMaxLength, num_array_layers));
+                         keys.PerLayer("feed_forward_length", kMaxLength, layers.in_arrays));
   QUIRE_ASSIGN_OR_RETURN(shape.rms_epsilon,
                          keys.OptionalNumber("attention.layer_norm_rms_epsilon", 0, /*high=*/1));
   if (shape.rms_epsilon == 0)
@@ -38,31 +29,13 @@ Status ReadLengths(const ArchitectureKeys& keys, ModelShape& shape, int& num_arr
   return OkStatus();
 }
 
-Status ReadHeads(const ArchitectureKeys& keys, ModelShape& shape, int num_array_layers) {
-  const std::string heads = keys.Name("attention.head_count");
-  QUIRE_ASSIGN_OR_RETURN(shape.num_q_heads,
-                         keys.PerLayer("attention.head_count", kMaxHeads, num_array_layers));
-  shape.num_kv_heads = shape.num_q_heads;
-  if (keys.Find("attention.head_count_kv") != nullptr) {
-    QUIRE_ASSIGN_OR_RETURN(shape.num_kv_heads,
-                           keys.PerLayer("attention.head_count_kv", kMaxHeads, num_array_layers));
-  }
-  if (shape.num_q_heads % shape.num_kv_heads != 0)
-    return InvalidFile("{} is {} and {} is {}: the first must be a multiple of the second", heads,
-                       shape.num_q_heads, keys.Name("attention.head_count_kv"), shape.num_kv_heads);
-
-  QUIRE_ASSIGN_OR_RETURN(shape.head_dim_k, keys.Optional("attention.key_length", 0, kMaxHeadDim));
-  QUIRE_ASSIGN_OR_RETURN(shape.head_dim_v, keys.Optional("attention.value_length", 0, kMaxHeadDim));
-  if (shape.head_dim_k == 0 || shape.head_dim_v == 0) {
-    const int head_dim = shape.embedding_length / shape.num_q_heads;
-    if (shape.embedding_length % shape.num_q_heads != 0 || head_dim > kMaxHeadDim)
-      return InvalidFile(
-          "{} is {} and {} is {}, which gives no head dimension up to {}: {} is needed",
-          keys.Name("embedding_length"), shape.embedding_length, heads, shape.num_q_heads,
-          kMaxHeadDim, keys.Name("attention.key_length"));
-    if (shape.head_dim_k == 0) shape.head_dim_k = head_dim;
-    if (shape.head_dim_v == 0) shape.head_dim_v = head_dim;
-  }
+Status ReadHeads(const ArchitectureKeys& keys, ModelShape& shape, const LayerCounts& layers) {
+  QUIRE_ASSIGN_OR_RETURN(const HeadShape heads,
+                         ReadHeadShape(keys, shape.embedding_length, layers));
+  shape.num_q_heads = heads.num_q_heads;
+  shape.num_kv_heads = heads.num_kv_heads;
+  shape.head_dim_k = heads.head_dim_k;
+  shape.head_dim_v = heads.head_dim_v;
   shape.attention_scale = 1 / std::sqrt(shape.head_dim_k);
   return OkStatus();
 }
@@ -159,9 +132,9 @@ StatusOr<ModelShape> ReadCommonShape(const GgufHeader& header, std::string_view 
   const ArchitectureKeys keys(header, architecture);
   ModelShape shape;
   shape.architecture = architecture;
-  int num_array_layers = 0;
-  QUIRE_RETURN_IF_ERROR(ReadLengths(keys, shape, num_array_layers));
-  QUIRE_RETURN_IF_ERROR(ReadHeads(keys, shape, num_array_layers));
+  LayerCounts layers;
+  QUIRE_RETURN_IF_ERROR(ReadLengths(keys, shape, layers));
+  QUIRE_RETURN_IF_ERROR(ReadHeads(keys, shape, layers));
   QUIRE_RETURN_IF_ERROR(ReadRope(header, keys, shape));
   QUIRE_RETURN_IF_ERROR(ReadVocabularySize(header, keys, shape));
   shape.layers.resize(static_cast<size_t>(shape.num_layers));

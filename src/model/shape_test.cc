@@ -133,7 +133,7 @@ TEST(Shape, EmbeddingThatNoHeadDimensionFitsIsRefused) {
   writer.Set<uint32_t>("llama.attention.head_count", 6);
   EXPECT_THAT(Message(writer), AllOf(HasSubstr("llama.embedding_length is 16"),
                                      HasSubstr("llama.attention.head_count is 6"),
-                                     HasSubstr("llama.attention.key_length is needed")));
+                                     HasSubstr("llama.attention.value_length are needed")));
 }
 
 TEST(Shape, ListsOfOneValuePerLayerMustBeUniform) {  // GGUF-16

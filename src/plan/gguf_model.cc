@@ -11,6 +11,7 @@
 #include "model/architecture.h"
 #include "model/architecture_keys.h"
 #include "model/layer_groups.h"
+#include "model/layer_shape.h"
 #include "plan/gguf_families.h"
 
 namespace quire {
@@ -83,50 +84,24 @@ class FamilyReader {
  private:
   Status ReadLengths() {
     QUIRE_ASSIGN_OR_RETURN(const int context, keys_.Required("context_length", 1, kMaxContext));
-    QUIRE_ASSIGN_OR_RETURN(num_array_layers_, keys_.Required("block_count", 1, kMaxPlanLayers));
-    QUIRE_ASSIGN_OR_RETURN(const int predicting,
-                           keys_.Optional("nextn_predict_layers", 0, kMaxPlanLayers));
-    if (predicting >= num_array_layers_)
-      return InvalidFile("key {} is {}, but {} is {}: no layer is left",
-                         keys_.Name("nextn_predict_layers"), predicting, keys_.Name("block_count"),
-                         num_array_layers_);
+    QUIRE_ASSIGN_OR_RETURN(layers_, ReadLayerCounts(keys_));
     model_.context_length = Unsigned(context);
-    model_.num_layers = Unsigned(num_array_layers_ - predicting);
-    if (predicting > 0)
+    model_.num_layers = Unsigned(layers_.num_layers());
+    if (layers_.predicting > 0)
       model_.notes.push_back(fmt::format(
-          "layers that predict further tokens: {}; their KV is not counted", predicting));
+          "layers that predict further tokens: {}; their KV is not counted", layers_.predicting));
     return OkStatus();
   }
 
   Status ReadHeads(KvLayers& layer) {
-    QUIRE_ASSIGN_OR_RETURN(const int q_heads,
-                           keys_.PerLayer("attention.head_count", kMaxDim, num_array_layers_));
-    int kv_heads = q_heads;
-    if (keys_.Find("attention.head_count_kv") != nullptr) {
-      QUIRE_ASSIGN_OR_RETURN(kv_heads,
-                             keys_.PerLayer("attention.head_count_kv", kMaxDim, num_array_layers_));
-    }
-    if (q_heads % kv_heads != 0)
-      return InvalidFile("{} is {} and {} is {}: the first must be a multiple of the second",
-                         keys_.Name("attention.head_count"), q_heads,
-                         keys_.Name("attention.head_count_kv"), kv_heads);
     QUIRE_ASSIGN_OR_RETURN(const int width, keys_.Required("embedding_length", 1, 1 << 24));
-    // 0: does not divide; then the two keys are needed.
-    const int head_dim = width % q_heads == 0 && width / q_heads <= kMaxDim ? width / q_heads : 0;
-    QUIRE_ASSIGN_OR_RETURN(const int k, keys_.Optional("attention.key_length", head_dim, kMaxDim));
-    QUIRE_ASSIGN_OR_RETURN(const int v,
-                           keys_.Optional("attention.value_length", head_dim, kMaxDim));
-    if (k == 0 || v == 0)
-      return InvalidFile(
-          "{} is {} and {} is {}, which gives no head dimension: {} and {} are needed",
-          keys_.Name("embedding_length"), width, keys_.Name("attention.head_count"), q_heads,
-          keys_.Name("attention.key_length"), keys_.Name("attention.value_length"));
-    model_.num_q_heads = Unsigned(q_heads);
-    model_.q_head_dim = Unsigned(k);
-    model_.v_head_dim = Unsigned(v);
-    layer.num_kv_heads = Unsigned(kv_heads);
-    layer.head_dim_k = Unsigned(k);
-    layer.head_dim_v = Unsigned(v);
+    QUIRE_ASSIGN_OR_RETURN(const HeadShape heads, ReadHeadShape(keys_, width, layers_));
+    model_.num_q_heads = Unsigned(heads.num_q_heads);
+    model_.q_head_dim = Unsigned(heads.head_dim_k);
+    model_.v_head_dim = Unsigned(heads.head_dim_v);
+    layer.num_kv_heads = Unsigned(heads.num_kv_heads);
+    layer.head_dim_k = Unsigned(heads.head_dim_k);
+    layer.head_dim_v = Unsigned(heads.head_dim_v);
     return OkStatus();
   }
 
@@ -189,7 +164,7 @@ class FamilyReader {
   const GgufFamily& family_;
   const ArchitectureKeys keys_;
   KvModel& model_;
-  int num_array_layers_ = 0;
+  LayerCounts layers_;
 };
 
 // Every tensor is loaded, so every expert counts; a token passes `used` of `count` experts.

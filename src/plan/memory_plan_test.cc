@@ -31,8 +31,11 @@ TEST(MemoryPlan, WithoutWordsItIsTheEnginesDefault) {
   EXPECT_EQ(plan.budget_bytes, 4 * kGiB);
   EXPECT_EQ(plan.total_mark, Mark::kMeasured);
   EXPECT_EQ(plan.weight_mark, Mark::kExact);
-  // The least that the engine takes.
-  EXPECT_EQ(PlanOf(WithFile(10 * kGiB), {.machine_bytes = kGiB}).budget_bytes, kGiB / 4);
+  // The least that the engine takes; a container of 512 MiB is not to be killed for it (PLN-07).
+  EXPECT_EQ(PlanOf(WithFile(10 * kGiB), {.machine_bytes = 4 * kGiB}).budget_bytes, kGiB / 4);
+  EXPECT_EQ(PlanOf(WithFile(10 * kGiB), {.machine_bytes = kGiB / 2}).budget_bytes, kGiB / 8);
+  EXPECT_EQ(DefaultKvBudget(kGiB / 2, kGiB / 8), kGiB * 3 / 16);
+  EXPECT_EQ(DefaultKvBudget(0, kGiB), kGiB / 4);  // nothing is known of the machine
 }
 
 TEST(MemoryPlan, OfAGivenMemoryTheCacheHasWhatIsLeft) {

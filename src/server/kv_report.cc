@@ -36,6 +36,7 @@ KvPlan ReadKvPlan(const Engine& engine, const KvShape& shape) {
               .context_len = options.context_len,
               .longest_len = engine.longest_sequence(),
               .budget_bytes = engine.kv_budget_bytes(),
+              .budget_source = engine.kv_budget_source(),
               .keeps_prefixes = options.keeps_prefixes};
   plan.num_tokens = TokensOfBudget(shape, plan.context_len, plan.budget_bytes);
   plan.num_pages = plan.num_tokens / plan.page_size;
@@ -67,7 +68,8 @@ Json PlanJson(const KvPlan& plan) {
           {"pool_tokens", plan.num_tokens},
           {"concurrency_at_full_context", plan.concurrency},
           {"prefix_cache", plan.keeps_prefixes},
-          {"budget_bytes", plan.budget_bytes}};
+          {"budget_bytes", plan.budget_bytes},
+          {"budget_source", plan.budget_source}};
 }
 
 Json GroupJson(const GroupReport& group) {

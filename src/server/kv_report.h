@@ -22,9 +22,10 @@ struct KvPlan {
   uint32_t context_len = 0;  // most tokens of a request
   uint32_t longest_len = 0;  // the same, as far as the budget holds it
   uint64_t budget_bytes = 0;
-  uint64_t num_tokens = 0;  // of requests of context_len tokens that fill the budget
-  uint64_t num_pages = 0;   // num_tokens / page_size: pages of the first group
-  double concurrency = 0;   // such requests: num_tokens / context_len
+  std::string budget_source = {};  // "as given", or what the default was made from
+  uint64_t num_tokens = 0;         // of requests of context_len tokens that fill the budget
+  uint64_t num_pages = 0;          // num_tokens / page_size: pages of the first group
+  double concurrency = 0;          // such requests: num_tokens / context_len
   bool keeps_prefixes = true;
 };
 

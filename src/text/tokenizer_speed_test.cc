@@ -1,10 +1,9 @@
 // Encoding is linear in the text, whatever the text. TOK-01, TOK-02.
 #include <gtest/gtest.h>
-#include <time.h>
 
-#include <algorithm>
 #include <random>
 
+#include "base/test_cost.h"
 #include "base/test_data.h"
 #include "text/detokenizer.h"
 #include "text/test_gguf.h"
@@ -14,18 +13,11 @@
 namespace quire {
 namespace {
 
-// Of this thread's work alone: other programs on the machine do not count.
-double CpuSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double EncodeSeconds(const Tokenizer& tokenizer, std::string_view text) {
-  const double start = CpuSeconds();
-  const auto ids = tokenizer.Encode(text, EncodeOptions{});
-  EXPECT_TRUE(ids.ok()) << ids.status().message();
-  return CpuSeconds() - start;
+Work Encoding(const Tokenizer& tokenizer, std::string_view text) {
+  return [&tokenizer, text] {
+    const auto ids = tokenizer.Encode(text, EncodeOptions{});
+    EXPECT_TRUE(ids.ok()) << ids.status().message();
+  };
 }
 
 std::string Repeat(std::string_view unit, size_t num_bytes) {
@@ -55,17 +47,15 @@ void ExpectLinear(const Tokenizer& tokenizer) {
         Text{"digit", Repeat("7", kBytes)}, Text{"newline", Repeat("\n", kBytes)},
         Text{"Chinese", Repeat("\u4E2D", kBytes)}, Text{"emoji", Repeat("\U0001F600", kBytes)},
         Text{"start of a special token", Repeat("<", kBytes)}, Text{"random", random_bytes}}) {
-    const auto quarter_text = std::string_view(text.whole).substr(0, kBytes / 4);
+    const Work quarter = Encoding(tokenizer, std::string_view(text.whole).substr(0, kBytes / 4));
+    const Work whole = Encoding(tokenizer, text.whole);
     // 2.5 for each doubling; below some milliseconds a cache that the larger text outgrows is more
     // than that. A quadratic step takes 16 times as long, and minutes.
-    double whole = 0, bound = 0;
-    for (int i = 0; i < 3 && whole >= bound; ++i) {  // again if another program was in the way
-      whole = EncodeSeconds(tokenizer, text.whole);
-      bound = std::max(2.5 * 2.5 * EncodeSeconds(tokenizer, quarter_text), 0.3);
-    }
-    EXPECT_LT(whole, bound) << text.name;
+    EXPECT_TRUE(
+        CostsAtMost({.factor = 2.5 * 2.5, .slack_seconds = 0.1, .num_rounds = 1}, quarter, whole))
+        << text.name;
 #ifdef NDEBUG
-    EXPECT_LT(whole, 1.0) << text.name;  // two to ten times what it takes
+    EXPECT_LT(LeastSeconds(1, whole), 1.0) << text.name;  // two to ten times what it takes
 #endif
   }
 }
@@ -110,19 +100,17 @@ TEST(TokenizerSpeed, OneLongWordCostsWhatItsBytesCost) {
   if (!path) GTEST_SKIP() << "no shared data";
   const auto tokenizer = Tokenizer::Create(VocabularyOfGguf(*path));
   ASSERT_TRUE(tokenizer.ok());
-  double before = 0;
-  for (int k = 12; k <= 20; ++k) {
-    const std::string text(size_t{1} << k, '_');
-    double seconds = 1e9;
-    for (int i = 0; i < 3; ++i) seconds = std::min(seconds, EncodeSeconds(*tokenizer, text));
+  const std::string whole(size_t{1} << 20, '_');
+  const auto start = [&](int k) {
+    return Encoding(*tokenizer, std::string_view(whole).substr(0, size_t{1} << k));
+  };
+  for (int k = 12; k < 20; ++k) {
     // Below some milliseconds, a cache that is outgrown is more than the step.
-    if (before > 0.01) {
-      EXPECT_LT(seconds, 2.5 * before) << "k " << k;
-    }
-    before = seconds;
+    EXPECT_TRUE(CostsAtMost({.factor = 2.5, .slack_seconds = 0.005}, start(k), start(k + 1)))
+        << "k " << k;
   }
 #ifdef NDEBUG
-  EXPECT_LT(before, 1.0);  // four times what it takes
+  EXPECT_LT(LeastSeconds(3, start(20)), 1.0);  // four times what it takes
 #endif
 }
 
@@ -141,12 +129,9 @@ TEST(TokenizerSpeedSlow, TenMegabytesOfOneKindAreLinearAndComeBack) {
       const std::string text = Repeat(unit, 10'000'000);
       const std::string_view four = std::string_view(text).substr(0, 4'000'000);
       const std::string_view one = std::string_view(text).substr(0, 1'000'000);
-      double ratio = 8;
-      for (int i = 0; i < 3 && ratio >= 8; ++i) {
-        const double one_seconds = EncodeSeconds(tokenizer, one);
-        ratio = EncodeSeconds(tokenizer, four) / one_seconds;
-      }
-      EXPECT_LT(ratio, 8) << name << " " << unit;
+      EXPECT_TRUE(CostsAtMost({.factor = 8, .num_rounds = 1}, Encoding(tokenizer, one),
+                              Encoding(tokenizer, four)))
+          << name << " " << unit;
       const auto ids = tokenizer.Encode(text, EncodeOptions{});
       ASSERT_TRUE(ids.ok()) << name << " " << unit << ids.status().message();
       const auto decoded = Decode(tokenizer, *ids);
