@@ -53,6 +53,16 @@ void Await(std::atomic<Word>& word, Ready&& ready) {
   slept_seconds += WallSeconds() - asleep;
 }
 
+// Wakes whoever sleeps in Await(word) for `value`. The store must be sequentially consistent:
+// notify first looks whether anyone sleeps, and that load may otherwise come before the store is
+// seen, on x86 too. A worker that goes to sleep in between would sleep for ever (libstdc++'s
+// atomic_wait.h counts sleepers in a word of its own).
+template <class Word>
+void StoreAndWake(std::atomic<Word>& word, Word value) {
+  word.store(value, std::memory_order_seq_cst);
+  word.notify_all();
+}
+
 // Counts on past the largest value: it is reached after some hours.
 int Next(int count) { return static_cast<int>(static_cast<unsigned>(count) + 1u); }
 
@@ -88,9 +98,8 @@ void ThreadTeam::Stop() {
 
 void ThreadTeam::Publish(int num_active) {
   const uint32_t word = job_word_.load(std::memory_order_relaxed);
-  job_word_.store((word & ~kActiveMask) + kActiveMask + 1 + static_cast<uint32_t>(num_active),
-                  std::memory_order_release);
-  job_word_.notify_all();
+  StoreAndWake(job_word_,
+               (word & ~kActiveMask) + kActiveMask + 1 + static_cast<uint32_t>(num_active));
 }
 
 void ThreadTeam::RunErased(ErasedJob call, void* job) {
@@ -142,8 +151,7 @@ void ThreadTeam::Barrier() {
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == num_active) {
     arrived_.store(0, std::memory_order_relaxed);
     next_item_.store(0, std::memory_order_relaxed);
-    generation_.store(Next(generation), std::memory_order_release);
-    generation_.notify_all();
+    StoreAndWake(generation_, Next(generation));
     return;
   }
   Await(generation_, [=](int now) { return now != generation; });

@@ -29,9 +29,10 @@ namespace quire {
 class DoneCounter {
  public:
   void Reset() { count_.store(0, std::memory_order_relaxed); }
-  // One more is done; wakes those who wait for `total`.
+  // One more is done; wakes those who wait for `total`. Sequentially consistent, or a wake-up could
+  // be lost (threads.cc, StoreAndWake).
   void Add(uint32_t total) {
-    if (count_.fetch_add(1, std::memory_order_acq_rel) + 1 == total) count_.notify_all();
+    if (count_.fetch_add(1, std::memory_order_seq_cst) + 1 == total) count_.notify_all();
   }
   // Returns when `total` are done; what they wrote is then visible.
   void WaitFor(uint32_t total);

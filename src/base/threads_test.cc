@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <random>
 #include <thread>
 #include <vector>
 
+#include "base/check.h"
 #include "base/machine.h"
 
 namespace quire {
@@ -42,6 +45,38 @@ TEST(ThreadTeam, EachWorkerRunsTheJob) {
   std::vector<std::atomic<int>> ran(4);
   team.Run([&](int worker) { ran[worker].fetch_add(1); });
   for (auto& count : ran) EXPECT_EQ(count.load(), 1);
+}
+
+// A worker comes to the barrier just as the other goes to sleep there, again and again: a wake-up
+// that is lost hangs both. With a store that was only a release it took some 100,000 to 5 million
+// turns.
+TEST(ThreadTeam, NoWakeUpIsLostAtTheEdgeOfSleep) {
+  constexpr int kTurns = 50'000;
+  std::atomic<int> num_turns = 0;
+  std::atomic<bool> is_done = false;
+  std::thread watch([&] {
+    for (int before = -1, now; !is_done; before = now) {
+      now = num_turns;
+      QUIRE_CHECK(now != before && "two workers have slept for 30 s");
+      for (int i = 0; i < 300 && !is_done; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
+  ThreadTeam team(2);
+  team.Run([&](int worker) {
+    std::minstd_rand random(1);
+    for (int turn = 0; turn < kTurns; ++turn) {
+      // Await spins for 20 us, looks at the clock now and then, and yields some times.
+      const auto late = std::chrono::nanoseconds(20'000 + random() % 6'000);
+      const auto end = std::chrono::steady_clock::now() + late;
+      while (turn % 2 == worker && std::chrono::steady_clock::now() < end) {
+      }
+      team.Barrier();
+      num_turns = turn;
+    }
+  });
+  is_done = true;
+  watch.join();
 }
 
 // Beside busy threads a team that spares workers leaves some out and takes them back: no item is

@@ -51,6 +51,7 @@ CacheReport MakeCacheReport(const KvCache& cache) {
   report.num_namespaces = static_cast<uint32_t>(cache.num_namespaces());
   report.num_pins = static_cast<uint32_t>(cache.pins().size());
   report.num_nodes = cache.tree().nodes().num_nodes();
+  report.residency = cache.tree().residency();
   return report;
 }
 

@@ -22,6 +22,7 @@
 
 #include "cache/evict_reason.h"
 #include "cache/page_pool.h"
+#include "cache/page_residency.h"
 
 namespace quire {
 
@@ -50,6 +51,7 @@ struct CacheReport {
   std::vector<TenantReport> tenants;  // that have or had something, in order of appearance
   uint32_t num_namespaces = 0, num_pins = 0;
   uint64_t num_nodes = 0;  // pages of tokens that the tree knows
+  ResidencyTimes residency;
 };
 
 class KvCache;

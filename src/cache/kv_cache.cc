@@ -131,7 +131,7 @@ uint32_t KvCache::Pin(NamespaceId ns, std::span<const TokenId> tokens, uint32_t 
 }
 
 void KvCache::ExpirePins(uint32_t now_s, const std::function<void(NodeId)>& on_expired) {
-  tree_->SetNow(now_s);
+  SetNow(uint64_t{1000} * now_s);
   pins_->Expire(now_s, on_expired);
 }
 

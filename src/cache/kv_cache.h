@@ -122,8 +122,9 @@ class KvCache {
   PinResult Pin(NamespaceId ns, std::span<const TokenId> tokens, const PinOptions& options);
   uint32_t Pin(NamespaceId ns, std::span<const TokenId> tokens, uint32_t until_s, PinId* pin);
   bool Unpin(PinId pin) { return pins_->Remove(pin); }
-  // The time has come to `now_s`, for pins and for what is used last. `on_expired`: as
-  // PrefixPins::Expire.
+  // The time: for what is used last and for residency(). An earlier one changes nothing.
+  void SetNow(uint64_t now_ms) { tree_->SetNow(now_ms); }
+  // The time has come to `now_s`, for pins too. `on_expired`: as PrefixPins::Expire.
   void ExpirePins(uint32_t now_s, const std::function<void(NodeId)>& on_expired = {});
   size_t num_pins() const { return pins_->size(); }
   const PrefixPins& pins() const { return *pins_; }

@@ -44,13 +44,19 @@ PrefixTree::PrefixTree(const KvShape& shape, PagePool* pool, EvictionPolicyKind 
       uses_(nodes_.max_nodes()),
       pages_(size_t{nodes_.max_nodes()} * num_classes_),
       policy_(MakeEvictionPolicy(policy, nodes_.max_nodes(), shape.page_size)),
-      counts_(num_classes_) {
+      counts_(num_classes_),
+      residency_(nodes_.max_nodes()) {
   for (const KvGroupShape& group : shape.groups) {
     if (group.window > 0) marked_pages_ = std::max(marked_pages_, shape.NumPages(group.window));
     marked_pages_ = std::max(marked_pages_, group.recent_pages);
   }
   for (PageClass c = 0; c < num_classes_; ++c) owners_.emplace_back(pool->num_pages(c));
   pool_->SetObserver(this);
+}
+
+void PrefixTree::SetNow(uint64_t now_ms) {
+  now_ms_ = std::max(now_ms_, now_ms);
+  residency_.SetNow(now_ms_);
 }
 
 StatusOr<NamespaceId> PrefixTree::AddNamespace(TenantId tenant, uint64_t key) {
@@ -70,7 +76,7 @@ void PrefixTree::InitRoot(NamespaceId ns, uint64_t key) {
   }
   ++num_namespaces_of_[tenant];
   entries_[root] = {};
-  uses_[root] = {.key = key, .ns = ns, .length = 0, .num_hits = 0, .last_used_s = now_s_};
+  uses_[root] = {.key = key, .ns = ns, .length = 0, .num_hits = 0, .last_used_s = now_s()};
   UpdateEvictable(root);
 }
 
@@ -118,7 +124,8 @@ NodeId PrefixTree::FindOrAdd(NodeId parent, std::span<const TokenId> tokens) {
                .ns = uses_[parent].ns,
                .length = 0,
                .num_hits = 0,
-               .last_used_s = now_s_};
+               .last_used_s = now_s()};
+  residency_.Add(id);
   policy_->Insert(
       id,
       {.key = uses_[id].key, .tenant = TenantOf(id), .is_tail = tokens.size() < shape_.page_size});
@@ -144,9 +151,10 @@ void PrefixTree::KeepPage(NodeId id, const PageRef& page) {
 
 void PrefixTree::Hit(NodeId id) {
   policy_->Hit(id);
+  residency_.Use(id);
   shares_.Touch(TenantOf(id), 1);
   ++uses_[id].num_hits;
-  uses_[id].last_used_s = now_s_;
+  uses_[id].last_used_s = now_s();
   entries_[id].was_retained = false;
 }
 
@@ -260,7 +268,7 @@ void PrefixTree::SetEnd(NodeId id, bool is_end) {
 }
 
 void PrefixTree::MarkEnd(NodeId id) {
-  uses_[id].last_used_s = now_s_;
+  uses_[id].last_used_s = now_s();
   if (nodes_[id].num_children == 0) SetEnd(id, true);
 }
 

@@ -54,6 +54,7 @@
 #include "cache/eviction_policy.h"
 #include "cache/kv_shape.h"
 #include "cache/page_pool.h"
+#include "cache/page_residency.h"
 #include "cache/prefix_nodes.h"
 #include "cache/tenant_shares.h"
 
@@ -132,7 +133,9 @@ class PrefixTree final : public UnusedPageObserver {
 
   TenantShares& shares() { return shares_; }
   size_t tenant_bytes(TenantId tenant) const { return shares_.cached_bytes(tenant); }
-  void SetNow(uint32_t now_s) { now_s_ = now_s; }
+  // An earlier time than before changes nothing.
+  void SetNow(uint64_t now_ms);
+  const ResidencyTimes& residency() const { return residency_.times(); }
   std::span<const PrefixUse> uses() const {  // [NodeId]
     return std::span<const PrefixUse>(uses_).first(nodes_.num_touched());
   }
@@ -173,6 +176,7 @@ class PrefixTree final : public UnusedPageObserver {
     TenantId tenant;
   };
 
+  uint32_t now_s() const { return static_cast<uint32_t>(now_ms_ / 1000); }
   bool IsFull() const;  // but for the roots to come
   void InitRoot(NamespaceId ns, uint64_t key);
   List RootList(NodeId root) const;
@@ -221,7 +225,8 @@ class PrefixTree final : public UnusedPageObserver {
   std::vector<Ends> left_;                   // [tenant]: its roots in list kLeft
   std::vector<uint32_t> num_namespaces_of_;  // [tenant]
   std::vector<EvictionCounts> counts_;       // [page class]
-  uint32_t now_s_ = 0;
+  uint64_t now_ms_ = 0;
+  PageResidency residency_;
   TenantShares shares_;
   uint64_t num_evicted_nodes_ = 0, num_evicted_secondary_ = 0;
 };

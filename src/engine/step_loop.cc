@@ -35,7 +35,7 @@ StepLoop::StepLoop(ModelRunner* runner, const Tokenizer* tokenizer, QueueLimit* 
 
 StepLoop::~StepLoop() { AbortAll(); }
 
-uint32_t StepLoop::now_s() const { return static_cast<uint32_t>(SecondsSince(start_)); }
+uint64_t StepLoop::now_ms() const { return static_cast<uint64_t>(1000 * SecondsSince(start_)); }
 
 NamespaceKey StepLoop::KeyOf(const std::string& tenant, const std::string& salt) const {
   return {.tenant = tenant, .salt = salt, .identity = runner_->identity()};
@@ -93,6 +93,7 @@ bool StepLoop::Step() {
   const double forward_before = counts_.forward_seconds;
   ++step_;
   ++counts_.num_steps;
+  cache().SetNow(now_ms());
   TickIfDue();
   TakeAborts();
   FollowOthers();

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -20,10 +21,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/histogram.h"
 #include "base/status.h"
 #include "cache/prefix_list.h"
 #include "engine/answer.h"
-#include "engine/histogram.h"
 #include "engine/model_runner.h"
 #include "engine/queue_limit.h"
 #include "engine/request.h"
@@ -36,6 +37,12 @@
 #include "text/detokenizer.h"
 
 namespace quire {
+
+inline constexpr std::array kStepSecondsBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+                                                  0.075,  0.1,   0.15,   0.2,   0.3,  0.4,   0.5,
+                                                  0.75,   1.0,   2.5,    5.0,   10.0};
+inline constexpr std::array kStepTokensBounds = {
+    1.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0};
 
 struct EngineStats {
   // Now.
@@ -101,8 +108,9 @@ class StepLoop {
   // Of the namespace in which requests of this tenant with this salt share pages.
   NamespaceKey KeyOf(const std::string& tenant, const std::string& salt) const;
   ModelRunner& runner() { return *runner_; }
-  // Seconds since the start, as the cache's pins count them.
-  uint32_t now_s() const;
+  // Since the start; now_s is what the cache's pins count.
+  uint64_t now_ms() const;
+  uint32_t now_s() const { return static_cast<uint32_t>(now_ms() / 1000); }
 
  private:
   struct SharedRequest {

@@ -47,8 +47,8 @@ std::string Banner(const BannerFacts& facts, const KvReport& report) {
                               GroupDigits(group.open_page_bytes), sealed));
   }
   line("pool",
-       fmt::format("{}, {}; {} pages, {} tokens", Size(plan.budget_bytes), plan.budget_source,
-                   GroupDigits(plan.num_pages), GroupDigits(plan.num_tokens)));
+       fmt::format("{}, {} pages, {} tokens; {}", Size(plan.budget_bytes),
+                   GroupDigits(plan.num_pages), GroupDigits(plan.num_tokens), plan.budget_source));
   line("requests",
        fmt::format("the longest {} tokens, {:.2f} at once of {} tokens",
                    GroupDigits(plan.longest_len), plan.concurrency, GroupDigits(plan.context_len)));

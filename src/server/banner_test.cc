@@ -56,7 +56,7 @@ void ExpectSameNumbers(Engine& engine) {
   EXPECT_EQ(budget, engine.kv_budget_bytes());
   EXPECT_EQ(budget, json["budget_bytes"]);
   EXPECT_EQ(json["budget_source"], "as given");
-  EXPECT_NE(banner.find("); as given; "), std::string::npos) << banner;
+  EXPECT_NE(banner.find(" tokens; as given\n"), std::string::npos) << banner;
   EXPECT_EQ(static_cast<double>(budget), metrics.Sum("quire_kv_budget_bytes"));
   const uint64_t pages = NumberAfter(banner, " bytes (16.01 MiB), ");
   EXPECT_EQ(pages, json["pool_pages"]);

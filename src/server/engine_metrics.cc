@@ -69,6 +69,18 @@ void AddKvUse(Writer& w, const KvReport& report) {
                 1);
 }
 
+void AddResidency(Writer& w, const ResidencyTimes& times) {
+  const auto add = [&](const char* name, const char* help,
+                       const Histogram<kResidencyBounds>& seconds) {
+    w.to.AddHistogram(name, help, w.Vllm(), seconds.bounds(), seconds.counts, seconds.sum);
+  };
+  add("vllm:kv_block_lifetime_seconds", "From a cached page's making to its eviction.",
+      times.lifetimes);
+  add("vllm:kv_block_idle_before_evict_seconds", "From a cached page's last use to its eviction.",
+      times.idle_times);
+  add("vllm:kv_block_reuse_gap_seconds", "Between two uses of a cached page.", times.reuse_gaps);
+}
+
 void AddPrefixCache(Writer& w, const EngineStats& stats) {
   const MatchCounts& matches = stats.matches;
   constexpr char kQueried[] = "Prompt tokens that were looked up in the prefix cache.";
@@ -193,6 +205,7 @@ void AddEngineFamilies(const MetricsOptions& options, const EngineStats& stats,
   Writer writer{options, *to};
   AddQueue(writer, stats);
   AddKvUse(writer, report);
+  AddResidency(writer, report.cache.residency);
   AddPrefixCache(writer, stats);
   AddTokens(writer, stats);
   AddKvBytes(*to, report);

@@ -95,14 +95,26 @@ std::map<std::string, Family> Promised() {
   vllm("counter", {"prompt_tokens_by_source_total", "prompt_tokens_cached_by_source_total"},
        "source");
   vllm("counter", {"request_success_total"}, "finished_reason");
-  vllm("histogram",
-       {"time_to_first_token_seconds", "inter_token_latency_seconds",
-        "request_time_per_output_token_seconds", "time_per_output_token_seconds",
-        "e2e_request_latency_seconds", "request_queue_time_seconds", "request_prefill_time_seconds",
-        "request_decode_time_seconds", "request_inference_time_seconds", "request_prompt_tokens",
-        "request_generation_tokens", "request_max_num_generation_tokens",
-        "request_params_max_tokens", "request_prefill_kv_computed_tokens", "request_params_n",
-        "request_num_preemptions", "iteration_tokens_total"});
+  vllm("histogram", {"time_to_first_token_seconds",
+                     "inter_token_latency_seconds",
+                     "request_time_per_output_token_seconds",
+                     "time_per_output_token_seconds",
+                     "e2e_request_latency_seconds",
+                     "request_queue_time_seconds",
+                     "request_prefill_time_seconds",
+                     "request_decode_time_seconds",
+                     "request_inference_time_seconds",
+                     "request_prompt_tokens",
+                     "request_generation_tokens",
+                     "request_max_num_generation_tokens",
+                     "request_params_max_tokens",
+                     "request_prefill_kv_computed_tokens",
+                     "request_params_n",
+                     "request_num_preemptions",
+                     "iteration_tokens_total",
+                     "kv_block_lifetime_seconds",
+                     "kv_block_idle_before_evict_seconds",
+                     "kv_block_reuse_gap_seconds"});
   all["vllm:admission_rejections_total"] = {"counter", {"model_name", "reason"}};
   all["vllm:cache_config_info"] = {
       "gauge",

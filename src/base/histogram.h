@@ -30,10 +30,4 @@ struct Histogram {
   }
 };
 
-inline constexpr std::array kStepSecondsBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
-                                                  0.075,  0.1,   0.15,   0.2,   0.3,  0.4,   0.5,
-                                                  0.75,   1.0,   2.5,    5.0,   10.0};
-inline constexpr std::array kStepTokensBounds = {
-    1.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0};
-
 }  // namespace quire
