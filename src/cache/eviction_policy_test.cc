@@ -69,6 +69,25 @@ TEST(EvictionPolicy, HalfFilledPagesGoFirstAndTheHotPrefixStays) {
   }
 }
 
+// Within a tenant tails go first; against other tenants each has the worth of a page like it.
+TEST(EvictionPolicy, ATailIsWorthWhatAFullPageOfItsHitsAndAgeIs) {
+  const auto policy = MakeEvictionPolicy(EvictionPolicyKind::kReuse, 200, 512);
+  policy->Insert(0, {.key = 1});
+  policy->Insert(1, {.is_tail = true});
+  EXPECT_EQ(policy->Worth(1), policy->Worth(0));
+  policy->Hit(0);
+  EXPECT_LT(policy->Worth(1), policy->Worth(0));
+  policy->Hit(1);
+  EXPECT_EQ(policy->Worth(1), policy->Worth(0));
+  for (NodeId node = 2; node < 120; ++node) policy->Insert(node, {.key = node});  // time goes by
+  EXPECT_EQ(policy->Worth(1), policy->Worth(0));
+  EXPECT_LT(policy->Worth(1), policy->Worth(119));
+  policy->SetEvictable(0, true);
+  policy->SetEvictable(1, true);
+  policy->SetEvictable(119, true);
+  EXPECT_EQ(policy->Victim(0), 1u);
+}
+
 TEST(EvictionPolicy, NothingAllocatesOnceATenantIsThere) {
   for (const auto kind : kPolicies) {
     const auto policy = MakeEvictionPolicy(kind, 100, 512);

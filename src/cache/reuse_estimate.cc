@@ -16,6 +16,12 @@ uint32_t ReuseEstimate::BucketStart(int bucket) {
   return half_octaves % 2 == 0 ? start : static_cast<uint32_t>(start * 1.4142135623730951);
 }
 
+int ReuseEstimate::BucketOf(uint32_t age) {
+  int bucket = 0;
+  while (bucket < kNumBuckets - 1 && age >= BucketStart(bucket + 1)) ++bucket;
+  return bucket;
+}
+
 void ReuseEstimate::Update() {
   for (int page_class = 0; page_class < kNumClasses; ++page_class) UpdateClass(page_class);
 }

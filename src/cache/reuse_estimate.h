@@ -41,6 +41,7 @@ class ReuseEstimate {
 
   // Bucket b holds ages BucketStart(b) <= age < BucketStart(b + 1). Requires: bucket < kNumBuckets.
   static uint32_t BucketStart(int bucket);
+  static int BucketOf(uint32_t age);
 
   // A page was hit in this bucket; it lived through this bucket. Worth() knows after Update().
   void CountHit(int page_class, int bucket) { ++counts_[page_class][bucket].hits; }

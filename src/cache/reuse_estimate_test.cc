@@ -25,6 +25,13 @@ TEST(ReuseEstimate, BucketsAreHalfOctavesWithoutGaps) {
   EXPECT_EQ(ReuseEstimate::BucketStart(kLast), 4u << 20);
   for (int bucket = 0; bucket < kLast; ++bucket)
     EXPECT_LT(ReuseEstimate::BucketStart(bucket), ReuseEstimate::BucketStart(bucket + 1));
+  for (int bucket = 0; bucket <= kLast; ++bucket) {
+    EXPECT_EQ(ReuseEstimate::BucketOf(ReuseEstimate::BucketStart(bucket)), bucket);
+    if (bucket > 0) {
+      EXPECT_EQ(ReuseEstimate::BucketOf(ReuseEstimate::BucketStart(bucket) - 1), bucket - 1);
+    }
+  }
+  EXPECT_EQ(ReuseEstimate::BucketOf(UINT32_MAX), kLast);
 }
 
 TEST(ReuseEstimate, WithoutEvidenceOlderPagesAndPagesNeverHitAreWorthLess) {

@@ -56,7 +56,10 @@ void ReusePolicy::Insert(NodeId node, const CachedNode& what) {
   slot.is_tail = what.is_tail;
   Tenant& tenant = TenantOf(slot);
   ++tenant.num_nodes;
-  if (slot.is_tail) return;
+  if (slot.is_tail) {
+    TouchTail(slot);
+    return;
+  }
   const SlotId ghost = FindGhost(what.key, what.tenant);
   if (ghost != kNoNode) {
     const Slot& before = slots_[ghost];
@@ -80,6 +83,9 @@ void ReusePolicy::Hit(NodeId node) {
     slot.page_class = std::min<uint8_t>(slot.page_class + 1, kNumClasses - 1);
     Enter(node);
     Advance(tenant);
+  } else {
+    slot.page_class = std::min<uint8_t>(slot.page_class + 1, kNumClasses - 1);
+    TouchTail(slot);
   }
   SetEvictable(node, was_evictable);
 }
@@ -125,8 +131,15 @@ NodeId ReusePolicy::Victim(TenantId tenant_id) const {
 
 double ReusePolicy::Worth(NodeId node) const {
   const Slot& slot = slots_[node];
-  if (slot.is_tail) return 0;
-  return tenants_[slot.tenant]->estimate.Worth(slot.page_class, slot.bucket);
+  const Tenant& tenant = *tenants_[slot.tenant];
+  const int bucket =
+      slot.is_tail ? ReuseEstimate::BucketOf(static_cast<uint32_t>(tenant.clock) - slot.touched)
+                   : slot.bucket;
+  return tenant.estimate.Worth(slot.page_class, bucket);
+}
+
+void ReusePolicy::TouchTail(Slot& slot) {
+  slot.touched = static_cast<uint32_t>(TenantOf(slot).clock);
 }
 
 template <ReusePolicy::Links ReusePolicy::Slot::*kLinks>
@@ -240,7 +253,8 @@ Status ReusePolicy::CheckInvariants() const {
     NodeId& other = best[slot.tenant];
     const bool goes_before =
         other == kNoNode ||
-        (slot.is_tail != slots_[other].is_tail ? slot.is_tail : Worth(node) < Worth(other));
+        (slot.is_tail != slots_[other].is_tail ? slot.is_tail
+                                               : !slot.is_tail && Worth(node) < Worth(other));
     if (goes_before) other = node;
   }
   for (TenantId id = 0; id < tenants_.size(); ++id) {
@@ -251,7 +265,7 @@ Status ReusePolicy::CheckInvariants() const {
                               : slots_[victim].is_inserted && slots_[victim].is_evictable &&
                                     slots_[victim].tenant == id &&
                                     slots_[victim].is_tail == slots_[need].is_tail &&
-                                    Worth(victim) == Worth(need);
+                                    (slots_[need].is_tail || Worth(victim) == Worth(need));
     if (!is_right)
       return Internal("[cache.evict.1] tenant {}: victim {}, need one worth as little as {}", id,
                       victim, need);

@@ -1,6 +1,10 @@
 // Eviction of the page that is least likely to be asked for again, as its tenant's requests have
 // shown (cache/reuse_estimate.h); tails first.
 //
+// A tail goes before its tenant's full pages since it costs little to compute again. Its worth is
+// that of a full page with its hits and age, and counts only against other tenants
+// (cache/tenant_shares.h): short prompts leave nothing but tails, and a flood may not take them.
+//
 // Pages that have left are remembered for a while: a ghost, a key without a page, ages on and
 // counts when its prefix comes again. So the policy learns what pages are worth at ages that none
 // of them reaches in a small cache, and a page that returns keeps its class. A tenant has at most
@@ -75,6 +79,8 @@ class ReusePolicy : public EvictionPolicy {
   // The slot is touched now: bucket 0 of its class, at the end.
   void Enter(SlotId slot);
   void Leave(SlotId slot);
+  // A tail has no place by age: its age is looked at when its worth is asked for.
+  void TouchTail(Slot& slot);
   // Moves slots to the buckets of their ages. Now and then, computes worths anew.
   void Advance(Tenant& tenant);
   void MoveToBucket(SlotId slot, int bucket);

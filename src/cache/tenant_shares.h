@@ -22,8 +22,8 @@
 //   [cache.tenant.1] Choose() is kNoNode only if no tenant has an evictable node.
 //   [cache.tenant.4] Choose() names what a look at all tenants would name.
 //   [cache.tenant.2] Where no page is worth less than 1 / kLendFactor of another, a tenant at or
-//   below
-//     its share of the cached bytes loses no page while one above its share has an evictable one.
+//                    below its share of the cached bytes loses no page while one above its share
+//                    has an evictable one.
 #pragma once
 
 #include <cstdint>
