@@ -33,7 +33,7 @@ uint64_t ReadField(const fs::path& path, const std::string& name) {
 struct MemoryFiles {
   std::vector<const char*> limits;
   const char* used;
-  const char* cached;  // in memory.stat: pages of files that nobody maps, which can be dropped
+  const char* cached;  // in memory.stat: pages of files not used of late, which can be dropped
 };
 
 const MemoryFiles kMemoryFiles2 = {

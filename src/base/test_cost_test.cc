@@ -1,5 +1,8 @@
 #include "base/test_cost.h"
 
+#include <cstddef>
+#include <cstdint>
+
 namespace quire {
 namespace {
 

@@ -21,6 +21,7 @@ class Model {
   virtual void SetEvictable(NodeId node, bool evictable) = 0;
   virtual void Remove(NodeId node) = 0;
   virtual NodeId Victim(TenantId tenant) const = 0;
+  virtual double Worth(NodeId node) const = 0;
 };
 
 class LruModel : public Model {
@@ -38,6 +39,7 @@ class LruModel : public Model {
         first = std::min(first, {!state.what.is_tail, state.touched, node});
     return std::get<NodeId>(first);
   }
+  double Worth(NodeId) const override { return 0; }
 
  private:
   struct Node {
@@ -75,10 +77,8 @@ class ReuseModel : public Model {
   void Hit(NodeId node) override {
     const auto [tenant, page] = Take(node);
     Page touched = page;
-    if (!touched.what.is_tail) {
-      tenant->estimate.CountHit(page.num_hits, page.bucket);
-      touched.num_hits = std::min(page.num_hits + 1, 2);
-    }
+    if (!touched.what.is_tail) tenant->estimate.CountHit(page.num_hits, page.bucket);
+    touched.num_hits = std::min(page.num_hits + 1, 2);
     if (touched.order != 0) touched.order = ++order_;
     Touch(*tenant, touched);
   }
@@ -120,6 +120,19 @@ class ReuseModel : public Model {
     return std::get<NodeId>(first);
   }
 
+  // A tail has no bucket of its own: that of its age now.
+  double Worth(NodeId node) const override {
+    for (const auto& [id, tenant] : tenants_)
+      for (const Page& p : tenant.pages) {
+        if (p.node != node) continue;
+        int bucket = p.bucket;
+        for (; p.what.is_tail && bucket < ReuseEstimate::kNumBuckets - 1; ++bucket)
+          if (tenant.clock - p.touched < ReuseEstimate::BucketStart(bucket + 1)) break;
+        return tenant.estimate.Worth(p.num_hits, bucket);
+      }
+    return -1;
+  }
+
  private:
   struct Page {
     CachedNode what;
@@ -146,11 +159,10 @@ class ReuseModel : public Model {
   }
 
   void Touch(Tenant& tenant, Page page) {
-    if (!page.what.is_tail) ++tenant.clock;
-    page.touched = tenant.clock;
+    page.touched = ++tenant.clock;
     page.bucket = 0;
     tenant.pages.push_back(page);
-    if (page.what.is_tail || tenant.clock % 8 != 0) return;
+    if (tenant.clock % 8 != 0) return;
     for (int num_hits = 0; num_hits < 3; ++num_hits)
       for (int bucket = 0; bucket < ReuseEstimate::kNumBuckets - 1; ++bucket)
         for (Page& p : tenant.pages) {
@@ -222,6 +234,10 @@ void CheckAgainst(EvictionPolicyKind kind, Model& model, unsigned seed, int num_
     }
     for (TenantId tenant = 0; tenant <= kNumTenants; ++tenant)
       ASSERT_EQ(policy->Victim(tenant), model.Victim(tenant)) << "step " << step;
+    for (NodeId i = 0; i < kNumNodes; ++i)
+      if (inserted[i]) {
+        ASSERT_EQ(policy->Worth(i), model.Worth(i)) << "step " << step << ", node " << i;
+      }
     const Status status = policy->CheckInvariants();
     ASSERT_TRUE(status.ok()) << status.message();
   }

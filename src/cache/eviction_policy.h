@@ -63,8 +63,8 @@ class EvictionPolicy {
   // The node leaves the tree, as a victim or for another reason; evictable or not.
   virtual void Remove(NodeId node) = 0;
 
-  // The evictable node of this tenant that is worth least, or kNoNode. It stays until Remove():
-  // asked again without a call between, the answer is the same.
+  // The evictable node of this tenant that goes next, or kNoNode: tails first, then what is worth
+  // least. It stays until Remove(): asked again without a call between, the answer is the same.
   virtual NodeId Victim(TenantId tenant) const = 0;
 
   // What the node is worth: expected hits for each page that its tenant touches from now on. Not

@@ -5,16 +5,9 @@
 
 namespace quire {
 
-namespace {
-
-bool IsForRoom(EvictReason reason) {
-  return reason == EvictReason::kPoolFull || reason == EvictReason::kTenantShare;
-}
-
-}  // namespace
-
 void PrefixTree::DropPage(NodeId id, PageClass c, EvictReason reason) {
-  if (IsForRoom(reason) && entries_[id].was_retained) reason = EvictReason::kTtl;
+  const bool is_for_room = reason == EvictReason::kPoolFull || reason == EvictReason::kTenantShare;
+  if (is_for_room && entries_[id].was_retained) reason = EvictReason::kTtl;
   ++counts_[c].num_evicted[static_cast<size_t>(reason)];
   PageId& slot = pages_[Slot(id, c)];
   for (uint32_t i = 0; i < NumPins(id, c); ++i) pool_->Unpin(c, slot - 1);
@@ -42,7 +35,6 @@ void PrefixTree::Remove(NodeId id, EvictReason reason) {
   PutInList(id, kNone);
   for (PageClass c = 0; c < num_classes_; ++c)
     if (has_page(id, c)) DropPage(id, c, reason);
-  if (IsForRoom(reason)) residency_.Evict(id);
   policy_->Remove(id);
   shares_.Changed(TenantOf(id));
   const NodeId above = parent(id);
@@ -66,6 +58,7 @@ bool PrefixTree::EvictNode() {
   const auto [id, is_by_share] = shares_.Choose(*policy_);
   if (id == kNoNode) return false;
   const NodeId above = parent(id);
+  residency_.Evict(id);
   Remove(id, is_by_share ? EvictReason::kTenantShare : EvictReason::kPoolFull);
   RemoveUseless(above);
   ++num_evicted_nodes_;

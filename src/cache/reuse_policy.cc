@@ -58,6 +58,7 @@ void ReusePolicy::Insert(NodeId node, const CachedNode& what) {
   ++tenant.num_nodes;
   if (slot.is_tail) {
     TouchTail(slot);
+    Advance(tenant);
     return;
   }
   const SlotId ghost = FindGhost(what.key, what.tenant);
@@ -74,19 +75,19 @@ void ReusePolicy::Insert(NodeId node, const CachedNode& what) {
 void ReusePolicy::Hit(NodeId node) {
   Slot& slot = slots_[node];
   QUIRE_CHECK(node < max_nodes_ && slot.is_inserted);
+  Tenant& tenant = TenantOf(slot);
   const bool was_evictable = slot.is_evictable;
   SetEvictable(node, false);
   if (!slot.is_tail) {
-    Tenant& tenant = TenantOf(slot);
     tenant.estimate.CountHit(slot.page_class, slot.bucket);
     Leave(node);
-    slot.page_class = std::min<uint8_t>(slot.page_class + 1, kNumClasses - 1);
-    Enter(node);
-    Advance(tenant);
-  } else {
-    slot.page_class = std::min<uint8_t>(slot.page_class + 1, kNumClasses - 1);
-    TouchTail(slot);
   }
+  slot.page_class = std::min<uint8_t>(slot.page_class + 1, kNumClasses - 1);
+  if (slot.is_tail)
+    TouchTail(slot);
+  else
+    Enter(node);
+  Advance(tenant);
   SetEvictable(node, was_evictable);
 }
 
@@ -139,7 +140,7 @@ double ReusePolicy::Worth(NodeId node) const {
 }
 
 void ReusePolicy::TouchTail(Slot& slot) {
-  slot.touched = static_cast<uint32_t>(TenantOf(slot).clock);
+  slot.touched = static_cast<uint32_t>(++TenantOf(slot).clock);
 }
 
 template <ReusePolicy::Links ReusePolicy::Slot::*kLinks>

@@ -19,10 +19,18 @@ class TenantFlood {
   // Tokens that Ann finds in `num_rounds` rounds of the same eight prompts, while Bob asks
   // `num_flood` new ones before each.
   uint64_t Hits(uint32_t prompt_len, uint32_t num_rounds, uint32_t num_flood) {
+    return Hits(8, prompt_len, num_rounds, prompt_len, num_flood);
+  }
+  // The same of so many prompts, beside a flood of another length; each of it is asked `num_asked`
+  // times.
+  uint64_t Hits(TokenId num_prompts, uint32_t prompt_len, uint32_t num_rounds, uint32_t flood_len,
+                uint32_t num_flood, uint32_t num_asked = 1) {
     uint64_t hits = 0;
     for (uint32_t round = 0; round < num_rounds; ++round)
-      for (TokenId prompt = 0; prompt < 8; ++prompt) {
-        for (uint32_t i = 0; i < num_flood; ++i) Run(bob_, Text(prompt_len, ++num_asked_));
+      for (TokenId prompt = 0; prompt < num_prompts; ++prompt) {
+        for (uint32_t i = 0; i < num_flood; ++i, ++num_texts_)
+          for (uint32_t time = 0; time < num_asked; ++time)
+            Run(bob_, Text(flood_len, 100 + num_texts_));
         hits += Run(ann_, Text(prompt_len, prompt));
       }
     return hits;
@@ -36,7 +44,7 @@ class TenantFlood {
 
   TestCache cache_;
   NamespaceId ann_, bob_;
-  TokenId num_asked_ = 100;
+  TokenId num_texts_ = 0;
 };
 
 TEST(TenantFlood, LeavesTheOtherItsHitsWhateverTheLengthOfPrompts) {
@@ -48,6 +56,18 @@ TEST(TenantFlood, LeavesTheOtherItsHitsWhateverTheLengthOfPrompts) {
     EXPECT_EQ(alone, 80u * (prompt_len - 1)) << prompt_len;
     const uint64_t flooded = flood.Hits(prompt_len, 10, 4);
     EXPECT_GE(flooded, alone * 4 / 5) << prompt_len;
+  }
+}
+
+// Ann's pages are full and come again after 600 others; Bob's are tails, once or twice each.
+TEST(TenantFlood, OfShortPromptsTakesNoFullPagesFromOthers) {
+  for (const uint32_t num_asked : {1u, 2u}) {
+    TenantFlood flood(1'500);
+    flood.Hits(60, 160, 2, 0, 0);
+    const uint64_t alone = flood.Hits(60, 160, 3, 0, 0);
+    EXPECT_EQ(alone, 3u * 60 * 159);
+    const uint64_t flooded = flood.Hits(60, 160, 4, 5, 100, num_asked);
+    EXPECT_GE(flooded, alone / 3 * 4 * 4 / 5) << num_asked;
   }
 }
 

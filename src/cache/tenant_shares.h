@@ -1,11 +1,11 @@
 // Which tenant gives up a page when the cache is full.
 //
 // Each tenant has a share, a weight. The tenant with the most cached bytes for its share gives. One
-// exception lends memory that its owner makes no use of: when some other tenant's cheapest page is
-// worth less than 1 / kLendFactor of the page that would go, that one goes, although its owner may
-// be below its share. So a tenant that floods the cache with pages nobody asks for again is held to
-// few pages, and tenants whose pages are used divide the memory by their shares. Policies that know
-// no worth (lru) never lend.
+// exception lends memory that its owner makes no use of: when what some other tenant
+// would give is worth less than 1 / kLendFactor of the page that would go, that one goes, although
+// its owner may be below its share. So a tenant that floods the cache with pages nobody asks for
+// again is held to few pages, and tenants whose pages are used divide the memory by their shares.
+// Policies that know no worth (lru) never lend.
 //
 // A tenant that has touched nothing while all others together touched kIdleTurnovers x all cached
 // pages has no share until it comes back: its pages go first.

@@ -1,6 +1,7 @@
 #include "cli/plan_flags.h"
 
 #include <chrono>
+#include <utility>
 
 #include "base/errors.h"
 #include "base/machine.h"
@@ -79,6 +80,7 @@ Status ReadRates(const PlanFlags& flags, MachineRates* rates) {
 void AddPlanFlags(CLI::App& command, PlanFlags& flags) {
   command.add_option("MODEL", flags.model_path,
                      "A GGUF file (its header is enough), a config.json, or a folder with one");
+  const std::string group_before = command.option_defaults()->get_group();
   command.option_defaults()->group("What is served");
   command.add_option("--shape", flags.shape,
                      "A model in words instead: layers=80,kv_heads=8,head_dim=128, and q_heads, "
@@ -123,6 +125,7 @@ void AddPlanFlags(CLI::App& command, PlanFlags& flags) {
   command.add_option("--chart", flags.chart_path, "Draw memory against context into this SVG file");
   command.add_flag("--verify", flags.verifies,
                    "Load MODEL, fill the cache, and compare planned with real bytes");
+  command.option_defaults()->group(group_before);
 }
 
 StatusOr<PlanRequest> ReadPlanRequest(const PlanFlags& flags) {

@@ -1,5 +1,7 @@
 #include "model/layer_shape.h"
 
+#include <string>
+
 #include "base/errors.h"
 
 namespace quire {

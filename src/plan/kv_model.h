@@ -20,7 +20,8 @@
 namespace quire {
 
 constexpr uint32_t kMaxPlanLayers = 1'024;
-constexpr uint32_t kMaxPlanDim = 65'536;             // heads, head dims, ranks
+constexpr uint32_t kMaxPlanDim =
+    65'536;  // heads, head dims, ranks; less in GGUF (model/layer_shape.h)
 constexpr uint32_t kMaxPlanValues = 1'048'576;       // of a token in one layer
 constexpr uint32_t kMaxPlanContext = 1'073'741'824;  // also of windows
 

@@ -92,7 +92,7 @@ void SetBudget(const MemoryRequest& request, MemoryPlan* plan) {
     plan->budget_source = fmt::format("{} of the memory", *request.cache_share);
   } else if (!request.total_bytes.has_value() && !request.gpus.has_value()) {
     plan->budget_bytes = DefaultKvBudget(total, taken);
-    plan->budget_source = "the engine's default: half of what weights leave";
+    plan->budget_source = "the engine's default: half of what weights leave, or its least";
   } else {
     plan->work_bytes = std::max(kLeastWorkBytes, total / kWorkPart);
     const uint64_t used = taken + plan->work_bytes;

@@ -20,11 +20,13 @@ class MemoryGroup:
         lines = [line.split(":", 2) for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines()]
         name = "memory" if self.is_old else ""
         self.before = mount / next(path for _, kind, path in lines if kind == name).lstrip("/")
-        self.path = mount / "quire-container-test"
+        if not self.before.is_dir():  # a path of the host, seen from inside a container
+            self.before = mount
+        self.path = mount / f"quire-container-test-{os.getpid()}"
         try:
             if not self.is_old:
                 (ROOT / "cgroup.subtree_control").write_text("+memory")
-            self.path.mkdir(exist_ok=True)
+            self.path.mkdir()
             limit = "memory.limit_in_bytes" if self.is_old else "memory.max"
             (self.path / limit).write_text(str(limit_bytes))
         except OSError as error:
@@ -37,6 +39,10 @@ class MemoryGroup:
     def __exit__(self, *_):
         (self.before / "cgroup.procs").write_text(str(os.getpid()))
         self.path.rmdir()
+
+    def num_killed(self):
+        text = (self.path / ("memory.oom_control" if self.is_old else "memory.events")).read_text()
+        return int(dict(line.split() for line in text.splitlines())["oom_kill"])
 
     def peak_bytes(self):
         name = "memory.max_usage_in_bytes" if self.is_old else "memory.peak"
@@ -75,7 +81,9 @@ def main():
             whole = asyncio.run(load(server.port, clients, rounds))
             checks.check(whole == clients * rounds, f"{whole} of {clients * rounds} answers are whole")
             harness.check_nothing_is_held(checks, server)
-        checks.check(group.peak_bytes() < limit, f"most memory taken: {group.peak_bytes()} of {limit} bytes")
+        # With the files' pages, which the system takes back when the limit is near.
+        print(f"most memory taken: {group.peak_bytes()} of {limit} bytes")
+        checks.check(group.num_killed() == 0, f"processes killed: {group.num_killed()}")
     checks.exit()
 
 

@@ -2,7 +2,6 @@
 // and llama.cpp know them; and what an event costs.
 #include <gtest/gtest.h>
 
-#include <ctime>
 #include <iostream>
 #include <set>
 
