@@ -66,7 +66,7 @@ TEST(TenantFlood, OfShortPromptsTakesNoFullPagesFromOthers) {
     flood.Hits(60, 160, 2, 0, 0);
     const uint64_t alone = flood.Hits(60, 160, 3, 0, 0);
     EXPECT_EQ(alone, 3u * 60 * 159);
-    const uint64_t flooded = flood.Hits(60, 160, 4, 5, 100, num_asked);
+    const uint64_t flooded = flood.Hits(60, 160, 4, 5, 80, num_asked);
     EXPECT_GE(flooded, alone / 3 * 4 * 4 / 5) << num_asked;
   }
 }
