@@ -109,7 +109,7 @@ TEST(TokenizerSpeed, OneLongWordCostsWhatItsBytesCost) {
   };
   for (int k = 12; k < 20; ++k) {
     // Below some milliseconds, a cache that is outgrown is more than the step.
-    EXPECT_TRUE(CostsAtMost({.factor = 2.5, .slack_seconds = 0.005}, start(k), start(k + 1)))
+    EXPECT_TRUE(CostsAtMost({.factor = 2.5, .slack_seconds = 0.02}, start(k), start(k + 1)))
         << "k " << k;
   }
 #ifdef NDEBUG
@@ -130,10 +130,11 @@ TEST(TokenizerSpeedSlow, TenMegabytesOfOneKindAreLinearAndComeBack) {
   for (const auto& [name, tokenizer] : tokenizers) {
     for (const char* unit : {"a", " ", "\n", "7", ".", "\u4E2D", "\U0001F600", "aB", "\u0301"}) {
       const std::string text = Repeat(unit, 10'000'000);
-      const std::string_view four = std::string_view(text).substr(0, 4'000'000);
-      const std::string_view one = std::string_view(text).substr(0, 1'000'000);
-      EXPECT_TRUE(CostsAtMost({.factor = 8, .num_rounds = 1}, Encoding(tokenizer, one),
-                              Encoding(tokenizer, four)))
+      // Both larger than any cache, and than what the allocator keeps: a smaller one is cheaper by
+      // the byte. A quadratic step takes 16 times as long.
+      const std::string_view quarter = std::string_view(text).substr(0, text.size() / 4);
+      EXPECT_TRUE(CostsAtMost({.factor = 8, .slack_seconds = 0.05, .num_rounds = 1},
+                              Encoding(tokenizer, quarter), Encoding(tokenizer, text)))
           << name << " " << unit;
       const auto ids = tokenizer.Encode(text, EncodeOptions{});
       ASSERT_TRUE(ids.ok()) << name << " " << unit << ids.status().message();
