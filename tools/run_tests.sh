@@ -15,9 +15,9 @@ rm -rf "$results"
 mkdir -p "$results/gtest"
 closing=$results/closing.txt
 
-# GoogleTest writes one XML file a test program there; tools/report_skips.py reads them.
+# GoogleTest writes one XML file a test there (cmake/quire.cmake); tools/report_skips.py reads them.
 status=0
-GTEST_OUTPUT=xml:$results/gtest/ ctest --test-dir "$folder" --output-on-failure \
+ctest --test-dir "$folder" --output-on-failure \
   --no-tests=error --parallel "$(nproc)" --output-junit "$results/ctest.xml" "$@" 2>&1 |
   awk -v closing="$closing" '/^[0-9]+% tests passed/ { hold = 1 } hold { print > closing; next } { print; fflush() }' ||
   status=1
